@@ -5,7 +5,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from shared.errors import Misconfigured, StorageUnavailable, ThroughlineError
-from shared.governance.checks.checking import HELD, check, exit_code
+from shared.governance.checks.checking import ALL_HOLD, check, exit_code
 from shared.governance.checks.findings import Facts
 from shared.governance.checks.reports import Report, as_text
 from shared.governance.explanations import remarks
@@ -66,7 +66,7 @@ def require(
     results = check(document, rules, facts, catalog=reading, dataset=number)
     if not results:
         raise Misconfigured(f"no policy of {place} is about {dataset or 'anything'}: add one")
-    if exit_code(results) != HELD:
+    if exit_code(results) != ALL_HOLD:
         report = Report(
             place=place, results=results, remarks=remarks(document, rules, today=facts.now.date(), catalog=reading.tags)
         )

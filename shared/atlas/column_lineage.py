@@ -61,10 +61,10 @@ def column_lineage(process: ProcessEntity) -> OwnLineage:
     sources = {name: (type_name, name) for type_name, name in reversed(process.inputs)}
     sinks = {name: (type_name, name) for type_name, name in reversed(process.outputs)}
     made_of: dict[OwnColumn, set[OwnColumn]] = {}
-    for (read, column), (written, made) in column_pairs(dict(process.attributes).get("columnMapping")):
-        source, sink = sources.get(read), sinks.get(written)
+    for (source_name, column), (sink_name, sink_column) in column_pairs(dict(process.attributes).get("columnMapping")):
+        source, sink = sources.get(source_name), sinks.get(sink_name)
         if source and sink:  # a mapping names only data sets that the process reads and writes
-            made_of.setdefault(own_column(sink, made), set()).add(own_column(source, column))
+            made_of.setdefault(own_column(sink, sink_column), set()).add(own_column(source, column))
     return OwnLineage(
         columns=tuple(sorted({*made_of, *(column for inputs in made_of.values() for column in inputs)})),
         steps=tuple(sorted(_step(process, output, inputs) for output, inputs in made_of.items())),
@@ -73,10 +73,10 @@ def column_lineage(process: ProcessEntity) -> OwnLineage:
 
 def own_column(asset: AssetName, column: str) -> OwnColumn:
     """A column of an asset, with the names of its entity."""
-    shown = asset[1].rstrip("/").rpartition("/")[2]
+    short_name = asset[1].rstrip("/").rpartition("/")[2]
     return OwnColumn(
         qualified_name=name_within(f"{column}@{asset[0]}:{asset[1]}"),
-        name=name_within(f"{shown}.{column}"),
+        name=name_within(f"{short_name}.{column}"),
         asset=asset,
     )
 

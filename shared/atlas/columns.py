@@ -26,26 +26,26 @@ def name_within(name: str) -> str:
     return bounded(name, LONGEST_NAME, most_bytes=LONGEST_NAME)
 
 
-def text_within(text: str, most: int = LONGEST_PROPERTY) -> str:
+def text_within(text: str, limit: int = LONGEST_PROPERTY) -> str:
     """A text for people, cut at its end where it is too long."""
-    if len(text.encode(errors="surrogatepass")) <= most:
+    if len(text.encode(errors="surrogatepass")) <= limit:
         return text
-    kept = text.encode(errors="surrogatepass")[: most - len(_ENDING.encode())]
-    return kept.decode(errors="ignore") + _ENDING
+    head = text.encode(errors="surrogatepass")[: limit - len(_ENDING.encode())]
+    return head.decode(errors="ignore") + _ENDING
 
 
-def references_within(keys: list[tuple[str, str]], left: int) -> list[tuple[str, str]]:
+def references_within(keys: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
     """The first of these assets whose references fit into so many bytes, as a server stores a reference: type, name,
     guid and JSON around them.
     """
     for number, (kind, name) in enumerate(keys):
-        left -= len(kind) + len(name.encode(errors="surrogatepass")) + _AROUND
-        if left < 0:
+        room -= len(kind) + len(name.encode(errors="surrogatepass")) + _BYTES_AROUND
+        if room < 0:
             return keys[:number]
     return keys
 
 
-_AROUND = 200
+_BYTES_AROUND = 200
 """Bytes of guid, keys and signs of one reference."""
 
 

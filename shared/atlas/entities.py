@@ -90,7 +90,7 @@ class ProcessEntity:
         """A digest of all that is written but the facts: equal lineage has equal fingerprints, whatever run it came
         from. A process without an origin has the one that it had before there were origins.
         """
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
         if not self.origin:
             del values["origin"]
         return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
@@ -127,10 +127,10 @@ def owner_to_write(owner: str, held_owner: str, held_description: str) -> str | 
     """The owner to send to a catalog that holds this owner and description; None to leave it alone: an owner that
     people set is never replaced.
     """
-    ours = bool(held_owner) and owned_by(held_owner) in held_description
-    if held_owner and not ours:
+    is_own = bool(held_owner) and owned_by(held_owner) in held_description
+    if held_owner and not is_own:
         return None
-    return owner if owner or ours else None
+    return owner if owner or is_own else None
 
 
 def _sentences(declared: Declared) -> tuple[str, ...]:
@@ -179,28 +179,30 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
     """The process with its column mapping. `with_indirect` adds the columns that only filter, join or sort; `notes`:
     further sentences for its description.
     """
-    mapping, shown, total = column_mapping(process.columns, with_indirect=with_indirect)
+    mapping, pair_count, total = column_mapping(process.columns, with_indirect=with_indirect)
     sentences = [f"Operations: {', '.join(process.operations)}.", *_sentences(process.origin.declared)]
     if process.generic_identity:
         sentences.append("Its job is known by a name only that many jobs share.")
     if process.end_not_seen:
         sentences.append("The end of its run was not seen.")
-    if shown < total:
-        sentences.append(f"Columns: {shown} of {total} pairs are shown, the catalog's property holds no more.")
+    if pair_count < total:
+        sentences.append(f"Columns: {pair_count} of {total} pairs are shown, the catalog's property holds no more.")
     direct = [edge for edge in process.columns if edge.kind is DIRECT]
     if bounds := sum(OPAQUE in edge.how for edge in direct):
         sentences.append(f"Columns: {bounds:,} of {len(direct):,} pairs are an upper bound: {_IN_CODE}.")
     outputs = sorted([asset.key for asset in process.outputs])
     inputs = sorted([asset.key for asset in process.inputs])
-    held = references_within([*outputs, *inputs], LARGEST_ASSET - 3 * LONGEST_PROPERTY)[len(outputs) :]
-    if len(held) < len(inputs):
-        sentences.append(f"Inputs: {len(held):,} of {len(inputs):,} are shown, the catalog's asset holds no more.")
+    referenced = references_within([*outputs, *inputs], LARGEST_ASSET - 3 * LONGEST_PROPERTY)[len(outputs) :]
+    if len(referenced) < len(inputs):
+        sentences.append(
+            f"Inputs: {len(referenced):,} of {len(inputs):,} are shown, the catalog's asset holds no more."
+        )
     attributes = (name_within(process.name), text_within(" ".join((*sentences, *notes))), mapping)
     return ProcessEntity(
         type=PROCESS_TYPE,
         qualified_name=process.qualified_name,
         attributes=tuple(zip(PROCESS_ATTRIBUTES, attributes, strict=True)),
-        inputs=tuple(held),
+        inputs=tuple(referenced),
         outputs=tuple(outputs),
         origin=tuple((word, value) for word in ORIGIN_WORDS if (value := getattr(process.origin, word))),
         owner=process.origin.declared.owner,
@@ -214,18 +216,20 @@ def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False
     than a name may hold (Spark calls an expression by its whole text) are left out; and when it is still too long for a
     property, pairs from the end, in their sorted order. The description of the process reports both.
     """
-    found: defaultdict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    by_ends: defaultdict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for edge in edges:
         if (with_indirect or edge.kind is DIRECT) and edge.output.column != ALL_ROWS:
             ends = (edge.input.qualified_name, edge.output.qualified_name)
-            found[ends].add((edge.output.column, edge.input.column))
-    total = sum(map(len, found.values()))
-    pairs = [(ends, shown) for ends in sorted(found) if (shown := sorted(filter(_is_shown, found[ends])))]
+            by_ends[ends].add((edge.output.column, edge.input.column))
+    total = sum(map(len, by_ends.values()))
+    pairs = [(ends, visible) for ends in sorted(by_ends) if (visible := sorted(filter(_is_shown, by_ends[ends])))]
     fitting = sum(len(columns) for _, columns in pairs)
     text = _mapping_json(pairs)
     if len(text) > LONGEST_PROPERTY:
         lengths = range(fitting + 1)
-        fitting = bisect_right(lengths, LONGEST_PROPERTY, key=lambda each: len(_mapping_json(_first(pairs, each)))) - 1
+        fitting = (
+            bisect_right(lengths, LONGEST_PROPERTY, key=lambda length: len(_mapping_json(_first(pairs, length)))) - 1
+        )
         text = _mapping_json(_first(pairs, fitting))
     return text.decode(), fitting, total
 
@@ -240,12 +244,12 @@ _Pairs = list[tuple[tuple[str, str], list[tuple[str, str]]]]
 
 def _first(pairs: _Pairs, count: int) -> _Pairs:
     """So many pairs of columns, from the start."""
-    kept: _Pairs = []
+    first_pairs: _Pairs = []
     for ends, columns in pairs:
         if count > 0:
-            kept.append((ends, columns[:count]))
+            first_pairs.append((ends, columns[:count]))
         count -= len(columns)
-    return kept
+    return first_pairs
 
 
 def _mapping_json(pairs: _Pairs) -> bytes:
@@ -282,9 +286,11 @@ def column_pairs(mapping: object) -> tuple[tuple[Column, Column], ...]:
     if not isinstance(mapping, str) or not mapping:
         return ()
     try:
-        found = _decode(mapping)
+        mappings = _decode(mapping)
     except msgspec.DecodeError:
         return ()
     return tuple(
-        ((each.assets.source, pair.source), (each.assets.sink, pair.sink)) for each in found for pair in each.columns
+        ((dataset_mapping.assets.source, pair.source), (dataset_mapping.assets.sink, pair.sink))
+        for dataset_mapping in mappings
+        for pair in dataset_mapping.columns
     )

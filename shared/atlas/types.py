@@ -174,89 +174,93 @@ def _relationship(name: str, category: str, end1: str, end2: str, type2: str = S
 
 
 def type_changes(
-    held: Iterable[Mapping[str, Any]], rules: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    definitions: Iterable[Mapping[str, Any]], rules: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 ) -> tuple[TypeChange, ...]:
     """The changes that a catalog with these definitions needs, entity types first.
 
     `rules`: the types that the user's rules name, each with the names of its rules. One that is not among ours has to
     be a data set that demands no attributes.
     """
-    known = {str(each["name"]): each for each in held}
-    ours = wanted_types()
-    theirs = [_entity(name) for name in rules.keys() - {each["name"] for each in ours} - {_DATA_SET}]
+    by_name = {str(definition["name"]): definition for definition in definitions}
+    own_definitions = wanted_types()
+    asset_types = [
+        _entity(name) for name in rules.keys() - {definition["name"] for definition in own_definitions} - {_DATA_SET}
+    ]
     return tuple(
         replace(change, rules=rules.get(change.name, ()))
-        for wanted in (*sorted(theirs, key=itemgetter("name")), *ours)
-        if (change := _change(wanted, known))
+        for definition_to_have in (*sorted(asset_types, key=itemgetter("name")), *own_definitions)
+        if (change := _change(definition_to_have, by_name))
     )
 
 
-def _change(wanted: Json, known: Mapping[str, Mapping[str, Any]]) -> TypeChange | None:
-    name, category = wanted["name"], wanted["category"]
-    there = known.get(name)
-    if there is None:
-        return TypeChange(name=name, category=category, action=TypeAction.CREATE, definition=wanted)
-    problems = _problems(wanted, there, known)
-    missing = [each for each in wanted["attributeDefs"] if each["name"] not in _attributes(name, known)]
-    ours = there.get("serviceType") == SERVICE
-    if missing and ours and not problems:
-        optional = [each | {"isOptional": True, "valuesMinCount": 0} for each in missing]
+def _change(target: Json, by_name: Mapping[str, Mapping[str, Any]]) -> TypeChange | None:
+    name, category = target["name"], target["category"]
+    existing = by_name.get(name)
+    if existing is None:
+        return TypeChange(name=name, category=category, action=TypeAction.CREATE, definition=target)
+    problems = _problems(target, existing, by_name)
+    missing = [
+        attribute for attribute in target["attributeDefs"] if attribute["name"] not in _attributes(name, by_name)
+    ]
+    is_own = existing.get("serviceType") == SERVICE
+    if missing and is_own and not problems:
+        optional = [attribute | {"isOptional": True, "valuesMinCount": 0} for attribute in missing]
         return TypeChange(
             name=name,
             category=category,
             action=TypeAction.UPDATE,
-            what=tuple(f"gets {each['name']}" for each in missing),
-            definition={**there, "attributeDefs": [*(there.get("attributeDefs") or ()), *optional]},
+            what=tuple(f"gets {attribute['name']}" for attribute in missing),
+            definition={**existing, "attributeDefs": [*(existing.get("attributeDefs") or ()), *optional]},
         )
-    problems += [f"has no {each['name']}" for each in missing]
+    problems += [f"has no {attribute['name']}" for attribute in missing]
     if not problems:
         return None
     return TypeChange(name=name, category=category, action=TypeAction.DIFFERS, what=tuple(problems))
 
 
-def _problems(wanted: Json, there: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _problems(target: Json, existing: Mapping[str, Any], by_name: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Why a type of the catalog cannot hold Throughline's entities, apart from attributes that it lacks."""
-    if there.get("category", wanted["category"]) != wanted["category"]:
-        return [f"is a {str(there['category']).lower()}"]
-    if wanted["category"] == "RELATIONSHIP":
+    if existing.get("category", target["category"]) != target["category"]:
+        return [f"is a {str(existing['category']).lower()}"]
+    if target["category"] == "RELATIONSHIP":
         return [
-            f"leads to {_end(there, end)}, not {_end(wanted, end)}"
+            f"leads to {_end(existing, end)}, not {_end(target, end)}"
             for end in ("endDef1", "endDef2")
-            if _end(there, end) != _end(wanted, end)
+            if _end(existing, end) != _end(target, end)
         ]
-    ancestors = _ancestors(wanted["name"], known)
-    filled = {each["name"] for each in wanted["attributeDefs"]} | {"qualifiedName", "name"}
+    ancestors = _ancestors(target["name"], by_name)
+    filled = {attribute["name"] for attribute in target["attributeDefs"]} | {"qualifiedName", "name"}
     demands = [
-        each["name"]
-        for each in _attributes(wanted["name"], known).values()
-        if not each.get("isOptional", True) and each["name"] not in filled
+        attribute["name"]
+        for attribute in _attributes(target["name"], by_name).values()
+        if not attribute.get("isOptional", True) and attribute["name"] not in filled
     ]
     return [
-        *(f"is no {each}" for each in wanted["superTypes"] if each not in ancestors),
-        *(f"demands {each}, which we do not know" for each in demands),
+        *(f"is no {ancestor}" for ancestor in target["superTypes"] if ancestor not in ancestors),
+        *(f"demands {demand}, which we do not know" for demand in demands),
     ]
 
 
 def _end(definition: Mapping[str, Any], end: str) -> str:
-    found = definition.get(end) or {}
-    return f"{found.get('type')}.{found.get('name')}"
+    end_definition = definition.get(end) or {}
+    return f"{end_definition.get('type')}.{end_definition.get('name')}"
 
 
-def _ancestors(name: str, known: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    found: set[str] = set()
+def _ancestors(name: str, by_name: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    ancestors: set[str] = set()
     waiting = [name]
     while waiting:
-        each = waiting.pop()
-        if each not in found:
-            found.add(each)
-            waiting += (known.get(each) or {}).get("superTypes") or ()
-    return found
+        ancestor = waiting.pop()
+        if ancestor not in ancestors:
+            ancestors.add(ancestor)
+            waiting += (by_name.get(ancestor) or {}).get("superTypes") or ()
+    return ancestors
 
 
-def _attributes(name: str, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def _attributes(name: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """The attributes of a type and its super types, by name."""
     return {
-        str(each["name"]): each
-        for ancestor in sorted(_ancestors(name, known))
-        for each in (known.get(ancestor) or {}).get("attributeDefs") or ()
+        str(attribute["name"]): attribute
+        for ancestor in sorted(_ancestors(name, by_name))
+        for attribute in (by_name.get(ancestor) or {}).get("attributeDefs") or ()
     }

@@ -69,22 +69,22 @@ class MemoryCatalog:
 
     def _described(self, asset: AssetEntity, *, bare: bool) -> AssetEntity | None:
         """A placeholder as describing it would change it; None where nothing changes."""
-        held = self.assets.get(asset.key)
-        if held is None or not held.is_placeholder:
+        existing = self.assets.get(asset.key)
+        if existing is None or not existing.is_placeholder:
             return None
         described = replace(
             asset,
-            attributes=_with_owner(dict(asset.attributes), dict(held.attributes)),
-            columns=asset.columns if asset.columns or bare else held.columns,
+            attributes=_with_owner(dict(asset.attributes), dict(existing.attributes)),
+            columns=asset.columns if asset.columns or bare else existing.columns,
         )
-        return described if described != held else None
+        return described if described != existing else None
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         """As the port says."""
         with self._lock:
             self.writes += 1
-            known = set(self._guids.values())
-            dangling = [k for p in processes for k in (*p.inputs, *p.outputs) if guids.get(k) not in known]
+            existing = set(self._guids.values())
+            dangling = [k for p in processes for k in (*p.inputs, *p.outputs) if guids.get(k) not in existing]
             if dangling:
                 raise CatalogRefused(status=404, code="ATLAS-404-00-00A", detail=f"No such entity: {dangling[0]}")
             for process in processes:
@@ -102,15 +102,18 @@ class MemoryCatalog:
     def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
         """As the port says."""
         with self._lock:
-            found = [self.processes[name] for name in qualified_names if name in self.processes]
-            return {each.qualified_name: HeldProcess(guid=self._guid(each.key), entity=each) for each in found}
+            processes = [self.processes[name] for name in qualified_names if name in self.processes]
+            return {
+                process.qualified_name: HeldProcess(guid=self._guid(process.key), entity=process)
+                for process in processes
+            }
 
     def ours(self) -> Iterator[Node]:
         """As the port says."""
         with self._lock:
-            found = [self._process_node(each) for name, each in self.processes.items() if name.startswith(OURS)]
-            found += [self._asset_node(key) for key, asset in self.assets.items() if asset.is_placeholder]
-        return iter(found)
+            nodes = [self._process_node(process) for name, process in self.processes.items() if name.startswith(OURS)]
+            nodes += [self._asset_node(key) for key, asset in self.assets.items() if asset.is_placeholder]
+        return iter(nodes)
 
     def delete_process(self, qualified_name: str) -> None:
         """As the port says."""
@@ -129,8 +132,8 @@ class MemoryCatalog:
             }
 
     def _links(self, key: AssetKey) -> frozenset[str]:
-        users = [each for each in self.processes.values() if key in (*each.inputs, *each.outputs)]
-        return frozenset(self._guids[each.type, each.qualified_name] for each in users)
+        users = [process for process in self.processes.values() if key in (*process.inputs, *process.outputs)]
+        return frozenset(self._guids[process.type, process.qualified_name] for process in users)
 
     def remove(self, guids: Sequence[str]) -> None:
         """As the port says."""
@@ -146,8 +149,8 @@ class MemoryCatalog:
         words = text.lower().split()
         with self._lock:
             nodes = (self._asset_node(key) for key in sorted(self.assets))
-            found = [n for n in nodes if all(w in n.qualified_name.lower() or w in n.name.lower() for w in words)]
-            return tuple(found[:limit])
+            hits = [n for n in nodes if all(w in n.qualified_name.lower() or w in n.name.lower() for w in words)]
+            return tuple(hits[:limit])
 
     def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
         """As the port says."""
@@ -166,13 +169,13 @@ class MemoryCatalog:
             for way in ("INPUT", "OUTPUT") if direction == "BOTH" else (direction,):
                 reached = {keys[guid]}
                 for _ in range(depth):
-                    taken = [step for step in steps[way] if step[0] in reached]
-                    for _, there, process in taken:
+                    new_steps = [step for step in steps[way] if step[0] in reached]
+                    for _, end, process in new_steps:
                         node = self._process_node(process)
-                        nodes |= {node.guid: node, self._guids[there]: self._asset_node(there)}
+                        nodes |= {node.guid: node, self._guids[end]: self._asset_node(end)}
                         edges |= {(self._guids[key], node.guid) for key in process.inputs if self._guids[key] in nodes}
                         edges |= {(node.guid, self._guids[key]) for key in process.outputs if self._guids[key] in nodes}
-                    reached = {there for _, there, _ in taken}
+                    reached = {end for _, end, _ in new_steps}
             return CatalogGraph(base=guid, nodes=nodes, edges=tuple(sorted(edges)))
 
     def _guid(self, key: AssetKey) -> str:
@@ -195,12 +198,12 @@ class MemoryCatalog:
         )
 
 
-def _with_owner(wanted: dict[str, str], held: dict[str, str]) -> tuple[tuple[str, str], ...]:
+def _with_owner(new_attributes: dict[str, str], old_attributes: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """The attributes with the owner that may be written, else with the one that is there."""
-    before = held.get("owner", "")
-    owner = owner_to_write(wanted.pop("owner", ""), before, held.get("description", ""))
-    owner = before if owner is None else owner
-    return tuple({**wanted, **({"owner": owner} if owner else {})}.items())
+    old_owner = old_attributes.get("owner", "")
+    owner = owner_to_write(new_attributes.pop("owner", ""), old_owner, old_attributes.get("description", ""))
+    owner = old_owner if owner is None else owner
+    return tuple({**new_attributes, **({"owner": owner} if owner else {})}.items())
 
 
 class MemoryClassifications:
@@ -213,11 +216,13 @@ class MemoryClassifications:
 
     def classified(self, keys: Iterable[AssetKey]) -> dict[AssetKey, Classified]:
         """As the port says."""
-        held = self._entities()
+        entities = self._entities()
         return {
-            key: Classified(guid=held[key][0], names=self._names.get(held[key][0], frozenset()), placed=held[key][1])
+            key: Classified(
+                guid=entities[key][0], names=self._names.get(entities[key][0], frozenset()), placed=entities[key][1]
+            )
             for key in keys
-            if key in held
+            if key in entities
         }
 
     def attach(self, name: str, guids: Sequence[str]) -> None:
@@ -234,22 +239,22 @@ class MemoryClassifications:
 
     def _attach(self, name: str, guids: Sequence[str]) -> None:
         self.writes += 1
-        known = {guid for guid, _ in self._entities().values()}
+        existing = {guid for guid, _ in self._entities().values()}
         for guid in guids:
-            if guid not in known:
+            if guid not in existing:
                 raise CatalogRefused(status=404, code="ATLAS-404-00-005", detail=f"no entity has the guid {guid}")
         for guid in guids:
             self._names[guid] = self._names.get(guid, frozenset()) | {name}
 
     def _entities(self) -> dict[AssetKey, tuple[str, bool]]:
         """The guid of each asset and column, and whether it is a placeholder."""
-        found: dict[AssetKey, tuple[str, bool]] = {}
+        entities: dict[AssetKey, tuple[str, bool]] = {}
         for key, asset in self._catalog.assets.items():
             guid = self._catalog.find([key])[key]
-            found[key] = (guid, asset.is_placeholder)
+            entities[key] = (guid, asset.is_placeholder)
             for column in column_entities(asset.type, asset.qualified_name, asset.columns):
-                found[column.type, column.qualified_name] = (f"{guid}/{column.name}", False)
-        return found
+                entities[column.type, column.qualified_name] = (f"{guid}/{column.name}", False)
+        return entities
 
 
 class MemoryTerms(MemoryClassifications):
@@ -273,8 +278,8 @@ class MemoryTerms(MemoryClassifications):
     def create_terms(self, glossary: str, names: Sequence[str]) -> None:
         """As the port says."""
         self.writes += 1
-        if there := self._terms[glossary] & set(names):
-            raise CatalogRefused(status=409, code="ATLAS-409-00-009", detail=f"{min(there)} exists already")
+        if existing := self._terms[glossary] & set(names):
+            raise CatalogRefused(status=409, code="ATLAS-409-00-009", detail=f"{min(existing)} exists already")
         self._terms[glossary] |= set(names)
 
     def attach(self, name: str, guids: Sequence[str]) -> None:

@@ -242,17 +242,17 @@ def calls_for_guids(guids: int) -> int:
     return -(-guids // MOST_GUIDS)
 
 
-def batches(things: Iterable[_T], most: int, weigh: Callable[[_T], int] = lambda _: 1) -> Iterator[Sequence[_T]]:
-    """Split into batches whose weights sum up to `most` or less; a thing that is heavier is alone."""
+def batches(things: Iterable[_T], limit: int, weigh: Callable[[_T], int] = lambda _: 1) -> Iterator[Sequence[_T]]:
+    """Split into batches whose weights sum up to `limit` or less; a thing that is heavier is alone."""
     batch: list[_T] = []
-    held = 0
-    for each in things:
-        heavy = weigh(each)
-        if batch and held + heavy > most:
+    weight = 0
+    for thing in things:
+        heavy = weigh(thing)
+        if batch and weight + heavy > limit:
             yield batch
-            batch, held = [], 0
-        batch.append(each)
-        held += heavy
+            batch, weight = [], 0
+        batch.append(thing)
+        weight += heavy
     if batch:
         yield batch
 
@@ -280,16 +280,16 @@ class Applied:
     @property
     def is_whole(self) -> bool:
         """Whether all changes that are left are to types of others."""
-        return all(each.action is TypeAction.DIFFERS for each in self.left)
+        return all(change.action is TypeAction.DIFFERS for change in self.left)
 
 
 def apply_types(types: Types, rules: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> Applied:
     """Create the missing types, with those that the user's `rules` name, and add missing attributes to our own types;
     others are left alone. Safe to repeat. Raises as the port does.
     """
-    found = type_changes(types.held(), rules)
+    changes = type_changes(types.held(), rules)
     for action, act in ((TypeAction.CREATE, types.create), (TypeAction.UPDATE, types.update)):
-        definitions = [each.definition for each in found if each.action is action and each.definition]
+        definitions = [change.definition for change in changes if change.action is action and change.definition]
         if definitions:
             act(definitions)
-    return Applied(changes=found, left=type_changes(types.held(), rules) if found else ())
+    return Applied(changes=changes, left=type_changes(types.held(), rules) if changes else ())

@@ -20,11 +20,11 @@ def lacking_terms(terms: Terms, rules: Rules) -> tuple[str, ...]:
     """
     if not rules.terms:
         return ()
-    held = terms.glossaries()
-    if mistakes := tuple(_mistakes(rules, held)):
-        lines = "\n".join(f"  {rules.place}:{line}: {what}" for line, what in mistakes)
+    glossaries = terms.glossaries()
+    if mistakes := tuple(_mistakes(rules, glossaries)):
+        lines = "\n".join(f"  {rules.place}:{line}: {problem}" for line, problem in mistakes)
         raise Misconfigured(f"No glossary term is attached, since a glossary does not exist:\n{lines}")
-    return tuple(sorted({each.full_name for each in rules.terms if each.term not in held.get(each.glossary, ())}))
+    return tuple(sorted({term.full_name for term in rules.terms if term.term not in glossaries.get(term.glossary, ())}))
 
 
 def create_terms(terms: Terms, lacking: tuple[str, ...]) -> None:
@@ -39,14 +39,14 @@ def create_terms(terms: Terms, lacking: tuple[str, ...]) -> None:
         terms.create_terms(glossary, names)
 
 
-def _mistakes(rules: Rules, held: Mapping[str, object]) -> Iterator[tuple[int, str]]:
-    for each in rules.terms:
-        if each.glossary in held or (not held and each.glossary == DEFAULT_GLOSSARY):
+def _mistakes(rules: Rules, glossaries: Mapping[str, object]) -> Iterator[tuple[int, str]]:
+    for term in rules.terms:
+        if term.glossary in glossaries or (not glossaries and term.glossary == DEFAULT_GLOSSARY):
             continue
-        near = nearest([each.glossary], held)
-        known = f"the catalog has {', '.join(sorted(held))}" if held else "the catalog has none"
-        hint = f"Did you mean {each.term}@{near}?" if near else "Create it in the catalog, or name another"
-        yield each.line, f"there is no glossary {each.glossary}; {known}. {hint}"
+        near = nearest([term.glossary], glossaries)
+        inventory = f"the catalog has {', '.join(sorted(glossaries))}" if glossaries else "the catalog has none"
+        hint = f"Did you mean {term.term}@{near}?" if near else "Create it in the catalog, or name another"
+        yield term.line, f"there is no glossary {term.glossary}; {inventory}. {hint}"
 
 
 MAX_ENTITIES = 100
@@ -55,7 +55,7 @@ _ATTACHED_ALREADY = frozenset({"ATLAS-400-00-01A", "ATLAS-409-00-005"})
 """Atlas' codes for a classification, and for a relationship."""
 _CATEGORY = "CLASSIFICATION"
 
-Done = Callable[[int], None]
+Progress = Callable[[int], None]
 """Called with the number of classifications and terms that a step has attached or taken away."""
 
 
@@ -63,8 +63,8 @@ def define(types: Types, definitions: Iterable[tuple[str, str]]) -> tuple[str, .
     """Create the classifications that the catalog lacks, of pairs of name and description. Returns their names. Raises
     as the port does.
     """
-    held = {str(each["name"]) for each in types.held() if each["category"] == _CATEGORY}
-    lacking = {name: description for name, description in definitions if name not in held}
+    existing = {str(definition["name"]) for definition in types.held() if definition["category"] == _CATEGORY}
+    lacking = {name: description for name, description in definitions if name not in existing}
     if lacking:
         types.create(
             [
@@ -83,7 +83,12 @@ def define(types: Types, definitions: Iterable[tuple[str, str]]) -> tuple[str, .
 
 
 def apply(
-    plan: ClassificationPlan, catalog: Classifications, storage: Storage, done: Done = lambda _: None, *, terms: Terms
+    plan: ClassificationPlan,
+    catalog: Classifications,
+    storage: Storage,
+    progress: Progress = lambda _: None,
+    *,
+    terms: Terms,
 ) -> None:
     """Attach and remove what the plan says. After an interruption the next plan continues; a repeated plan makes no
     call. A term that another user assigns at the same time counts as ours: the catalog accepts it twice without an
@@ -92,17 +97,17 @@ def apply(
     """
     ports = {AttachedKind.CLASSIFICATION: catalog, AttachedKind.TERM: terms}
     note_attached(storage, plan.joined, plan.file)
-    for (kind, name), marks in groupby(plan.attach, key=lambda each: (each.kind, each.name)):
-        for some in _chunks(list(marks)):
-            note_attached(storage, some, plan.file)
-            for mark in _others_marks(ports[kind], name, {mark: plan.attach[mark] for mark in some}):
+    for (kind, name), marks in groupby(plan.attach, key=lambda mark: (mark.kind, mark.name)):
+        for chunk in _chunks(list(marks)):
+            note_attached(storage, chunk, plan.file)
+            for mark in _others_marks(ports[kind], name, {mark: plan.attach[mark] for mark in chunk}):
                 forget_attached(storage, mark, plan.file)
-            done(len(some))
+            progress(len(chunk))
     for mark, guid in plan.detach.items():
         if guid:
             ports[mark.kind].detach(mark.name, guid)
         forget_attached(storage, mark, plan.file)
-        done(1)
+        progress(1)
     for mark in plan.left:
         forget_attached(storage, mark, plan.file)
 
@@ -120,8 +125,8 @@ def _others_marks(catalog: Classifications, name: str, guids: Mapping[Mark, str]
     if together is None:
         return
     for mark, guid in guids.items():
-        alone = _refusal(catalog, name, [guid])
-        if alone and not (together.after_lost_try or alone.after_lost_try):
+        refusal = _refusal(catalog, name, [guid])
+        if refusal and not (together.after_lost_try or refusal.after_lost_try):
             yield mark
 
 

@@ -53,12 +53,12 @@ Attached = Mapping[Mark, frozenset[str]]
 
 def attached(storage: Storage) -> Attached:
     """Everything that was attached, or was about to be. Raises StorageUnavailable."""
-    found: defaultdict[Mark, set[str]] = defaultdict(set)
+    files_by_mark: defaultdict[Mark, set[str]] = defaultdict(set)
     for kind in AttachedKind:
         for row in storage.partition(ATTACHED, kind):
-            name, entity_type, qualified_name, file = (str(row.values.get(each, "")) for each in _CELLS)
-            found[Mark(kind=kind, name=name, type=entity_type, qualified_name=qualified_name)].add(file)
-    return {mark: frozenset(files) for mark, files in found.items()}
+            name, entity_type, qualified_name, file = (str(row.values.get(cell, "")) for cell in _CELLS)
+            files_by_mark[Mark(kind=kind, name=name, type=entity_type, qualified_name=qualified_name)].add(file)
+    return {mark: frozenset(files) for mark, files in files_by_mark.items()}
 
 
 _CELLS = ("name", "type", "qualified_name", "file")
@@ -90,11 +90,11 @@ Classified = Mapping[AssetKey, frozenset[str]]
 
 def classified_entities(marks: Iterable[Mark]) -> Classified:
     """The classifications among these marks; terms are none."""
-    found: defaultdict[AssetKey, set[str]] = defaultdict(set)
+    names_by_key: defaultdict[AssetKey, set[str]] = defaultdict(set)
     for mark in marks:
         if mark.kind is AttachedKind.CLASSIFICATION:
-            found[mark.key].add(mark.name)
-    return {key: frozenset(names) for key, names in found.items()}
+            names_by_key[mark.key].add(mark.name)
+    return {key: frozenset(names) for key, names in names_by_key.items()}
 
 
 def classifications_of(classified: Classified, asset_type: str, dataset: str, column: str) -> frozenset[str]:
@@ -111,19 +111,19 @@ def with_classifications(document: LineageDocument, marks: Iterable[Mark]) -> Li
     datasets, columns = document.datasets, document.columns
     tags = {
         Tag(number, name)
-        for number, each in enumerate(columns)
-        if each.name
+        for number, column in enumerate(columns)
+        if column.name
         for name in classifications_of(
-            classified, datasets[each.dataset].type, datasets[each.dataset].qualified_name, each.name
+            classified, datasets[column.dataset].type, datasets[column.dataset].qualified_name, column.name
         )
     }
     return structs.replace(
         document,
         tags=tuple(sorted({*document.tags, *tags})),
         datasets=tuple(
-            structs.replace(each, tags=tuple(sorted({*each.tags, *names})))
-            if (names := classified.get((each.type, each.qualified_name)))
-            else each
-            for each in datasets
+            structs.replace(dataset, tags=tuple(sorted({*dataset.tags, *names})))
+            if (names := classified.get((dataset.type, dataset.qualified_name)))
+            else dataset
+            for dataset in datasets
         ),
     )

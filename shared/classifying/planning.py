@@ -53,29 +53,29 @@ class ClassificationPlan:
 
 def column_key(document: LineageDocument, column: int) -> AssetKey:
     """Type and qualified name of a column in the catalog."""
-    here = document.columns[column]
-    dataset = document.datasets[here.dataset]
-    return column_rule(dataset.type).type, column_name(dataset.type, dataset.qualified_name, here.name)
+    fact = document.columns[column]
+    dataset = document.datasets[fact.dataset]
+    return column_rule(dataset.type).type, column_name(dataset.type, dataset.qualified_name, fact.name)
 
 
 def dataset_key(document: LineageDocument, dataset: int) -> AssetKey:
     """Type and qualified name of a data set in the catalog."""
-    here = document.datasets[dataset]
-    return here.type, here.qualified_name
+    fact = document.datasets[dataset]
+    return fact.type, fact.qualified_name
 
 
 def catalog_tags(
-    document: LineageDocument, rules: Rules, catalog: Classifications, ours: Iterable[Mark]
+    document: LineageDocument, rules: Rules, catalog: Classifications, own_marks: Iterable[Mark]
 ) -> CatalogTags:
     """Classifications that others attached to columns that the rules ask about (`classified_as`)."""
-    asked = {number for rule in rules.tags if rule.classified_as for number in matching_columns(document, rule.where)}
-    keys = {number: column_key(document, number) for number in sorted(asked)}
-    held = catalog.classified(dict.fromkeys(keys.values())) if keys else {}
+    columns = {number for rule in rules.tags if rule.classified_as for number in matching_columns(document, rule.where)}
+    keys = {number: column_key(document, number) for number in sorted(columns)}
+    classified = catalog.classified(dict.fromkeys(keys.values())) if keys else {}
     return {
-        number: held[key].names
-        - {mark.name for mark in ours if mark.kind is AttachedKind.CLASSIFICATION and mark.key == key}
+        number: classified[key].names
+        - {mark.name for mark in own_marks if mark.kind is AttachedKind.CLASSIFICATION and mark.key == key}
         for number, key in keys.items()
-        if key in held
+        if key in classified
     }
 
 
@@ -83,52 +83,58 @@ def plan(
     document: LineageDocument,
     rules: Rules,
     catalog: Classifications,
-    ours: Attached,
+    own_marks: Attached,
     *,
     terms: Terms,
     today: date,
     onto_scanned: bool,
 ) -> ClassificationPlan:
-    """Compare what the rules give with what the catalog has, classifications and terms. `ours`: the rows of earlier
-    applies, of this rules file and of others: what only others attached stays. Reads the catalog in bulk, and writes
-    nothing. Raises as the ports do.
+    """Compare what the rules give with what the catalog has, classifications and terms. `own_marks`: the rows of
+    earlier applies, of this rules file and of others: what only others attached stays. Reads the catalog in bulk, and
+    writes nothing. Raises as the ports do.
     """
-    tags = catalog_tags(document, rules, catalog, ours)
+    tags = catalog_tags(document, rules, catalog, own_marks)
     propagations = propagate(document, rules, today=today, catalog=tags)
-    wanted = _wanted(document, rules, propagations)
+    wanted_marks = _wanted(document, rules, propagations)
     unknown = {
-        _mark(name, column_key(document, number)) for name, each in propagations.items() for number in each.unknown
+        _mark(name, column_key(document, number))
+        for name, propagation in propagations.items()
+        for number in propagation.unknown
     }
-    mine = {mark for mark, files in ours.items() if rules.file in files}
-    held: dict[AttachedKind, Mapping[AssetKey, Classified]] = {}
+    file_marks = {mark for mark, files in own_marks.items() if rules.file in files}
+    classified: dict[AttachedKind, Mapping[AssetKey, Classified]] = {}
     for kind, port in ((AttachedKind.CLASSIFICATION, catalog), (AttachedKind.TERM, terms)):
-        keys = {each.key for each in (*wanted, *mine) if each.kind is kind}
-        keys |= {dataset for mark, dataset in wanted.items() if mark.kind is kind}
-        held[kind] = port.classified(sorted(keys)) if keys else {}
+        keys = {mark.key for mark in (*wanted_marks, *file_marks) if mark.kind is kind}
+        keys |= {dataset for mark, dataset in wanted_marks.items() if mark.kind is kind}
+        classified[kind] = port.classified(sorted(keys)) if keys else {}
     attach: dict[Mark, str] = {}
-    left: dict[str, list[Mark]] = {"scanned": [], "absent": [], "others": [], "joined": []}
-    for mark, dataset in sorted(wanted.items()):
-        found = held[mark.kind].get(mark.key)
-        if found is None:
-            left["absent"].append(mark)
-        elif mark.name in found.names:
-            if mark not in mine:
-                left["joined" if mark in ours else "others"].append(mark)
-        elif onto_scanned or _is_placed(held[mark.kind], dataset):
-            attach[mark] = found.guid
+    not_attached: dict[str, list[Mark]] = {"scanned": [], "absent": [], "others": [], "joined": []}
+    for mark, dataset in sorted(wanted_marks.items()):
+        entity = classified[mark.kind].get(mark.key)
+        if entity is None:
+            not_attached["absent"].append(mark)
+        elif mark.name in entity.names:
+            if mark not in file_marks:
+                not_attached["joined" if mark in own_marks else "others"].append(mark)
+        elif onto_scanned or _is_placed(classified[mark.kind], dataset):
+            attach[mark] = entity.guid
         else:
-            left["scanned"].append(mark)
-    kept = sorted(mark for mark in mine if mark in unknown and mark not in wanted)
-    gone = sorted(mark for mark in mine if mark not in wanted and mark not in unknown)
+            not_attached["scanned"].append(mark)
+    uncertain = sorted(mark for mark in file_marks if mark in unknown and mark not in wanted_marks)
+    outdated = sorted(mark for mark in file_marks if mark not in wanted_marks and mark not in unknown)
     return ClassificationPlan(
         propagations=propagations,
         file=rules.file,
         attach=attach,
-        detach={mark: _attached_to(held[mark.kind].get(mark.key), mark.name) for mark in gone if len(ours[mark]) == 1},
-        kept=tuple(kept),
-        left=tuple(mark for mark in gone if len(ours[mark]) > 1),
+        detach={
+            mark: _attached_to(classified[mark.kind].get(mark.key), mark.name)
+            for mark in outdated
+            if len(own_marks[mark]) == 1
+        },
+        kept=tuple(uncertain),
+        left=tuple(mark for mark in outdated if len(own_marks[mark]) > 1),
         tags=tags,
-        **{name: tuple(marks) for name, marks in left.items()},
+        **{name: tuple(marks) for name, marks in not_attached.items()},
     )
 
 
@@ -140,19 +146,19 @@ def _wanted(
     document: LineageDocument, rules: Rules, propagations: Mapping[str, TagPropagation]
 ) -> dict[Mark, AssetKey]:
     """The marks that the rules give, each with its data set."""
-    found = {
+    marks = {
         _mark(name, column_key(document, number)): dataset_key(document, document.columns[number].dataset)
-        for name, each in propagations.items()
-        for number in each.tagged
+        for name, propagation in propagations.items()
+        for number in propagation.tagged
     }
-    for each in rules.certified:
-        for number in matching_datasets(document, each.datasets):
+    for certificate in rules.certified:
+        for number in matching_datasets(document, certificate.datasets):
             key = dataset_key(document, number)
-            found[_mark(CERTIFIED, key)] = key
+            marks[_mark(CERTIFIED, key)] = key
     for term in rules.terms:
         for key, dataset in _termed(document, term):
-            found[_mark(term.full_name, key, AttachedKind.TERM)] = dataset
-    return found
+            marks[_mark(term.full_name, key, AttachedKind.TERM)] = dataset
+    return marks
 
 
 def _termed(document: LineageDocument, term: Term) -> Iterator[tuple[AssetKey, AssetKey]]:
@@ -165,19 +171,19 @@ def _termed(document: LineageDocument, term: Term) -> Iterator[tuple[AssetKey, A
             yield column_key(document, number), dataset_key(document, document.columns[number].dataset)
 
 
-def _is_placed(held: Mapping[AssetKey, Classified], dataset: AssetKey) -> bool:
-    found = held.get(dataset)
-    return found is not None and found.placed
+def _is_placed(classified: Mapping[AssetKey, Classified], dataset: AssetKey) -> bool:
+    entity = classified.get(dataset)
+    return entity is not None and entity.placed
 
 
-def _attached_to(found: Classified | None, name: str) -> str:
+def _attached_to(entity: Classified | None, name: str) -> str:
     """The guid of an entity that has the classification; empty if it has it no longer."""
-    return found.guid if found is not None and name in found.names else ""
+    return entity.guid if entity is not None and name in entity.names else ""
 
 
 def definitions(rules: Rules) -> Iterable[tuple[str, str]]:
     """The classifications that the catalog needs, each with its description."""
-    described = {each.name: each.description for each in rules.classifications}
+    described = {classification.name: classification.description for classification in rules.classifications}
     for name in rules.names:
         yield name, described.get(name, "")
     if rules.certified:

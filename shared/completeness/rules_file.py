@@ -17,9 +17,9 @@ from shared.completeness.score import DEFAULT_RULES, DEFAULT_WEIGHTS, Part, Scor
 from shared.rules_file.keys import SPAN, SUBTABLE, Key, number_to
 from shared.rules_file.reading import RulesReader
 
-_TABLE, _WEIGHTS, _FRESH = "completeness", "weights", "fresh_within"
+_TABLE, _WEIGHTS, _FRESH_WITHIN = "completeness", "weights", "fresh_within"
 _KEYS = {
-    _FRESH: Key(kind=SPAN, meaning="a data set is fresh if a run wrote it within this time"),
+    _FRESH_WITHIN: Key(kind=SPAN, meaning="a data set is fresh if a run wrote it within this time"),
     _WEIGHTS: Key(kind=SUBTABLE, meaning="the weight of each part of the documentation"),
 }
 MAX_WEIGHT = 1_000_000
@@ -35,12 +35,12 @@ def parse_score_rules(text: str, place: str) -> ScoreRules:
     """
     reader = RulesReader(text, place)
     reader.only({_TABLE, *OF_OTHERS})
-    given = reader.table(_KEYS, _TABLE).values
+    values = reader.table(_KEYS, _TABLE).values
     weights = reader.table(_WEIGHT_KEYS, _TABLE, _WEIGHTS).values
     if set(weights.values()) == {0}:
         reader.wrong("all weights are 0: give at least one part a weight", _TABLE, _WEIGHTS)
     reader.finish()
     return ScoreRules(
         weights={Part(name): weight for name, weight in weights.items()} or DEFAULT_WEIGHTS,
-        fresh_within=given.get(_FRESH, DEFAULT_RULES.fresh_within),
+        fresh_within=values.get(_FRESH_WITHIN, DEFAULT_RULES.fresh_within),
     )

@@ -66,28 +66,30 @@ class ScoreRules:
 DEFAULT_RULES = ScoreRules()
 
 
-def parts_of(found: CatalogDocumentation) -> dict[Part, float]:
+def parts_of(documentation: CatalogDocumentation) -> dict[Part, float]:
     """How complete each part is, from 0 to 1. Without columns, their descriptions count 0 too."""
     return {
-        Part.DESCRIPTION: float(found.described),
-        Part.COLUMNS: float(found.columns > 0),
-        Part.COLUMN_DESCRIPTIONS: found.described_columns / found.columns if found.columns else 0.0,
-        Part.OWNER: float(found.owned),
-        Part.TAGS: float(found.tagged),
+        Part.DESCRIPTION: float(documentation.described),
+        Part.COLUMNS: float(documentation.columns > 0),
+        Part.COLUMN_DESCRIPTIONS: documentation.described_columns / documentation.columns
+        if documentation.columns
+        else 0.0,
+        Part.OWNER: float(documentation.owned),
+        Part.TAGS: float(documentation.tagged),
     }
 
 
-def score(found: CatalogDocumentation, rules: ScoreRules = DEFAULT_RULES) -> float:
+def score(documentation: CatalogDocumentation, rules: ScoreRules = DEFAULT_RULES) -> float:
     """The score of a data set, from 0 to 1. One that the catalog lacks has the score of an empty documentation."""
     total = sum(rules.weights.values())
-    gained = sum(rules.weights.get(part, 0.0) * value for part, value in parts_of(found).items())
+    gained = sum(rules.weights.get(part, 0.0) * value for part, value in parts_of(documentation).items())
     return gained / total
 
 
-def lacking(found: CatalogDocumentation, rules: ScoreRules = DEFAULT_RULES) -> tuple[Part, ...]:
+def lacking(documentation: CatalogDocumentation, rules: ScoreRules = DEFAULT_RULES) -> tuple[Part, ...]:
     """The incomplete parts of a data set. The part that would raise the score most comes first."""
-    gains = {part: rules.weights.get(part, 0.0) * (1 - value) for part, value in parts_of(found).items()}
+    gains = {part: rules.weights.get(part, 0.0) * (1 - value) for part, value in parts_of(documentation).items()}
     order = list(Part)
     return tuple(
-        sorted((part for part, gain in gains.items() if gain > 0), key=lambda each: (-gains[each], order.index(each)))
+        sorted((part for part, gain in gains.items() if gain > 0), key=lambda part: (-gains[part], order.index(part)))
     )

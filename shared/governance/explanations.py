@@ -48,46 +48,51 @@ def explain(
     rules: Rules, propagations: Mapping[str, TagPropagation], column: int, *, today: date
 ) -> tuple[TagExplanation, ...]:
     """Explain each classification of the rules at one column, sorted by name."""
-    return tuple(_explained(rules, each, column, today) for _, each in sorted(propagations.items()))
+    return tuple(_explained(rules, propagation, column, today) for _, propagation in sorted(propagations.items()))
 
 
 def terms_of(document: LineageDocument, rules: Rules, column: int) -> tuple[Term, ...]:
     """The rules that give a term to a column, or to its data set, in the file's order."""
     dataset = document.columns[column].dataset
     return tuple(
-        each
-        for each in rules.terms
+        term
+        for term in rules.terms
         if (
-            dataset in matching_datasets(document, each.where.datasets)
-            if each.of_datasets
-            else column in matching_columns(document, each.where)
+            dataset in matching_datasets(document, term.where.datasets)
+            if term.of_datasets
+            else column in matching_columns(document, term.where)
         )
     )
 
 
-def _explained(rules: Rules, found: TagPropagation, column: int, today: date) -> TagExplanation:
-    document, state, name = found.document, found.state(column), found.classification
+def _explained(rules: Rules, propagation: TagPropagation, column: int, today: date) -> TagExplanation:
+    document, state, name = propagation.document, propagation.state(column), propagation.classification
     if state is not TagState.CLEAN:
-        way = found.way(column)
+        way = propagation.way(column)
         start = way[0].input if way else column
-        return TagExplanation(classification=name, state=state, way=way, origin=found.origins.get(start))
+        return TagExplanation(classification=name, state=state, way=way, origin=propagation.origins.get(start))
     exceptions = rules.declassified(name, today)
-    way = _masked_way(found, column)
+    way = _masked_way(propagation, column)
     stops = stopping(document, rules.masks, today)
     return TagExplanation(
         classification=name,
         state=state,
         way=way,
-        origin=found.origins.get(way[0].input) if way else None,
+        origin=propagation.origins.get(way[0].input) if way else None,
         stopped_at=next(filter(stops, way), None),
-        declassified=next((each for each in exceptions if column in matching_columns(document, each.where)), None),
+        declassified=next(
+            (exception for exception in exceptions if column in matching_columns(document, exception.where)), None
+        ),
     )
 
 
-def _masked_way(found: TagPropagation, column: int) -> tuple[Edge, ...]:
+def _masked_way(propagation: TagPropagation, column: int) -> tuple[Edge, ...]:
     """The shortest path of values from an origin, masked or not; empty if there is none."""
-    graph = LineageGraph(found.document)
-    return way_to(column, reach(found.origins, lambda each: ((edge, edge.output) for edge in graph.out_of(each))))
+    graph = LineageGraph(propagation.document)
+    return way_to(
+        column,
+        reach(propagation.origins, lambda column_number: ((edge, edge.output) for edge in graph.out_of(column_number))),
+    )
 
 
 def remarks(
@@ -96,10 +101,10 @@ def remarks(
     """The rules without an effect on this day, in the file's order. `catalog`: the classifications that others set
     there; None: not read, so rules that ask for them are not judged.
     """
-    found = [*_unmatched(document, rules, catalog), *_expired(rules, today)]
+    problems = [*_unmatched(document, rules, catalog), *_expired(rules, today)]
     return tuple(
-        Remark(line=line, text=f"[[{table}]] has no effect: {why}")
-        for table, line, why in sorted(found, key=lambda each: each[1])
+        Remark(line=line, text=f"[[{table}]] has no effect: {reason}")
+        for table, line, reason in sorted(problems, key=lambda problem: problem[1])
     )
 
 
@@ -112,25 +117,27 @@ def _unmatched(document: LineageDocument, rules: Rules, catalog: CatalogTags | N
         if not _masks(document, mask):
             yield "mask", mask.line, _mask(document, mask)
     tables = (("declassify", rules.declassifications), ("term", rules.terms), ("policy", rules.policies))
-    named = [(table, each.line, each.where) for table, some in tables for each in some]
+    named = [(table, rule.line, rule.where) for table, rules_of_table in tables for rule in rules_of_table]
     named += [
-        ("certified", each.line, Selector(datasets=(pattern,))) for each in rules.certified for pattern in each.datasets
+        ("certified", certificate.line, Selector(datasets=(pattern,)))
+        for certificate in rules.certified
+        for pattern in certificate.datasets
     ]
-    for table, line, where in named:
-        if not (matching_columns(document, where) or _whole(document, where)):
-            yield table, line, _about(document, where)
+    for table, line, selector in named:
+        if not (matching_columns(document, selector) or _whole(document, selector)):
+            yield table, line, _about(document, selector)
 
 
 def _expired(rules: Rules, today: date) -> Iterator[tuple[str, int, str]]:
     for table, exceptions in (("mask", rules.masks), ("declassify", rules.declassifications)):
-        for each in exceptions:
-            if not each.approval.is_valid(today):
-                yield table, each.line, f"it expired on {each.approval.expires}"
+        for exception in exceptions:
+            if not exception.approval.is_valid(today):
+                yield table, exception.line, f"it expired on {exception.approval.expires}"
 
 
-def _whole(document: LineageDocument, where: Selector) -> frozenset[int]:
+def _whole(document: LineageDocument, selector: Selector) -> frozenset[int]:
     """Data sets that are named without columns: they match although they may have no columns."""
-    return frozenset() if where.columns or where.types else matching_datasets(document, where.datasets)
+    return frozenset() if selector.columns or selector.types else matching_datasets(document, selector.datasets)
 
 
 def _masks(document: LineageDocument, mask: Mask) -> bool:
@@ -150,16 +157,16 @@ def _mask(document: LineageDocument, mask: Mask) -> str:
     return f"no expression of an edge hides a column in {' or '.join(mask.functions)}"
 
 
-def _about(document: LineageDocument, where: Selector, **others: str) -> str:
-    words = list(_words(where, others))
-    if where.datasets and not matching_datasets(document, where.datasets):
-        hint = did_you_mean(where.datasets, (each.name for each in document.datasets))
-        return f"no data set matches {' or '.join(where.datasets)}.{hint}"
+def _about(document: LineageDocument, selector: Selector, **further: str) -> str:
+    words = list(_words(selector, further))
+    if selector.datasets and not matching_datasets(document, selector.datasets):
+        hint = did_you_mean(selector.datasets, (dataset.name for dataset in document.datasets))
+        return f"no data set matches {' or '.join(selector.datasets)}.{hint}"
     return f"no column has {' and '.join(words)}"
 
 
-def _words(where: Selector, others: dict[str, str]) -> Iterator[str]:
+def _words(selector: Selector, further: dict[str, str]) -> Iterator[str]:
     for key in ("datasets", "columns", "types"):
-        if patterns := getattr(where, key):
+        if patterns := getattr(selector, key):
             yield f"{key} {' or '.join(patterns)}"
-    yield from (f"{key} {pattern}" for key, pattern in others.items() if pattern)
+    yield from (f"{key} {pattern}" for key, pattern in further.items() if pattern)

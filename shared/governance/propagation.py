@@ -86,7 +86,7 @@ def unknown_sources(document: LineageDocument) -> frozenset[int]:
     """
     unresolved = unresolved_datasets(document)
     return unknown_columns(document) | {
-        number for number, each in enumerate(document.columns) if each.name and each.dataset in unresolved
+        number for number, column in enumerate(document.columns) if column.name and column.dataset in unresolved
     }
 
 
@@ -113,43 +113,47 @@ def propagate(
             ),
         )
 
-    found = {}
+    propagations = {}
     for name in rules.names:
         declassified = {
-            number for each in rules.declassified(name, today) for number in matching_columns(document, each.where)
+            number
+            for declassification in rules.declassified(name, today)
+            for number in matching_columns(document, declassification.where)
         }
-        origins = _origins(name, document, rules, catalog or {}, without=declassified)
+        origins = _origins(name, document, rules, catalog or {}, declassified=declassified)
         tagged = follow(origins, declassified, opaque=False)
         starts = [*tagged, *sorted(sourceless - tagged.keys() - declassified)]
         entered = follow(starts, declassified | tagged.keys(), opaque=True)
         unknown = {column: edge for column, edge in entered.items() if column not in tagged}
-        found[name] = TagPropagation(
+        propagations[name] = TagPropagation(
             classification=name, document=document, origins=origins, tagged=tagged, unknown=unknown
         )
-    return found
+    return propagations
 
 
 def _origins(
-    name: str, document: LineageDocument, rules: Rules, catalog: CatalogTags, *, without: set[int]
+    name: str, document: LineageDocument, rules: Rules, catalog: CatalogTags, *, declassified: set[int]
 ) -> dict[int, TagRule]:
     """The columns where a classification begins, sorted, each with the first rule that says so."""
-    found: dict[int, TagRule] = {}
+    origins: dict[int, TagRule] = {}
     for rule in rules.tags:
         if rule.classification == name:
-            for number in origins_of(document, rule, catalog) - found.keys() - without:
-                found[number] = rule
-    return {number: found[number] for number in sorted(found)}
+            for number in origins_of(document, rule, catalog) - origins.keys() - declassified:
+                origins[number] = rule
+    return {number: origins[number] for number in sorted(origins)}
 
 
 def origins_of(document: LineageDocument, rule: TagRule, catalog: CatalogTags) -> frozenset[int]:
     """The columns where a classification begins by one rule."""
-    found = matching_columns(document, rule.where)
+    columns = matching_columns(document, rule.where)
     if rule.tag:
         fits = matcher([rule.tag])
-        whole = {number for number, each in enumerate(document.datasets) if any(map(fits, each.tags))}
-        tagged = {each.column for each in document.tags if fits(each.name)}
-        found = frozenset(number for number in found if number in tagged or document.columns[number].dataset in whole)
+        tagged_datasets = {number for number, dataset in enumerate(document.datasets) if any(map(fits, dataset.tags))}
+        tagged = {tag.column for tag in document.tags if fits(tag.name)}
+        columns = frozenset(
+            number for number in columns if number in tagged or document.columns[number].dataset in tagged_datasets
+        )
     if rule.classified_as:
         fits = matcher([rule.classified_as])
-        found &= {number for number, names in catalog.items() if any(map(fits, names))}
-    return found
+        columns &= {number for number, names in catalog.items() if any(map(fits, names))}
+    return columns

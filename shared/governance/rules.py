@@ -27,22 +27,22 @@ def dataset_matcher(patterns: Iterable[str]) -> Callable[[Dataset], bool]:
     """A function that tells whether a data set's name, qualified name, or end of a qualified name after a slash
     matches; or its spelling in events, so that a renamed data set keeps its rules.
     """
-    given = tuple(patterns)
-    if not given:
+    names = tuple(patterns)
+    if not names:
         return lambda _: True
-    by_name = matcher(given)
-    by_path = matcher([each for pattern in given for each in (pattern, f"*/{pattern.lstrip('/')}")])
-    return lambda each: (
-        by_name(each.name)
-        or by_path(each.qualified_name.rstrip("/"))
-        or (bool(each.spelling) and by_path(each.spelling))
+    by_name = matcher(names)
+    by_path = matcher([form for pattern in names for form in (pattern, f"*/{pattern.lstrip('/')}")])
+    return lambda dataset: (
+        by_name(dataset.name)
+        or by_path(dataset.qualified_name.rstrip("/"))
+        or (bool(dataset.spelling) and by_path(dataset.spelling))
     )
 
 
 def matching_datasets(document: LineageDocument, patterns: Iterable[str]) -> frozenset[int]:
     """The numbers of the data sets that match one of the patterns."""
     matches = dataset_matcher(patterns)
-    return frozenset(number for number, each in enumerate(document.datasets) if matches(each))
+    return frozenset(number for number, dataset in enumerate(document.datasets) if matches(dataset))
 
 
 def matching_names(names: Iterable[str], patterns: Iterable[str]) -> tuple[str, ...]:
@@ -57,8 +57,8 @@ def matching_columns(document: LineageDocument, selector: Selector) -> frozenset
     named, typed = matcher(selector.columns), matcher(selector.types)
     return frozenset(
         number
-        for number, each in enumerate(document.columns)
-        if each.name and each.dataset in datasets and named(each.name) and typed(each.type)
+        for number, column in enumerate(document.columns)
+        if column.name and column.dataset in datasets and named(column.name) and typed(column.type)
     )
 
 
@@ -233,7 +233,7 @@ class Rules:
     def names(self) -> tuple[str, ...]:
         """The names of all classifications in the rules, sorted, whether the file defines them or not."""
         return tuple(
-            sorted({*(each.name for each in self.classifications), *(each.classification for each in self.tags)})
+            sorted({*(defined.name for defined in self.classifications), *(tag.classification for tag in self.tags)})
         )
 
     @property
@@ -244,14 +244,14 @@ class Rules:
     @property
     def asks_catalog(self) -> bool:
         """Whether a tag rule depends on classifications in the catalog."""
-        return any(each.classified_as for each in self.tags)
+        return any(tag.classified_as for tag in self.tags)
 
     def declassified(self, classification: str, today: date) -> tuple[Declassification, ...]:
         """The rules by which columns do not have a classification on this day."""
         return tuple(
-            each
-            for each in self.declassifications
-            if each.classification == classification and each.approval.is_valid(today)
+            declassification
+            for declassification in self.declassifications
+            if declassification.classification == classification and declassification.approval.is_valid(today)
         )
 
 
@@ -270,9 +270,9 @@ _WORD = re.compile(r"[\w$]+")
 
 def stopping(document: LineageDocument, masks: Iterable[Mask], today: date) -> Callable[[Edge], bool]:
     """A function that tells whether an edge carries no plain value. Expired masks have no effect."""
-    valid = [each for each in masks if each.approval.is_valid(today)]
+    valid = [mask for mask in masks if mask.approval.is_valid(today)]
     columns = masked_columns(document, valid, today)
-    by_function = [(matching_columns(document, each.where), each.functions) for each in valid if each.functions]
+    by_function = [(matching_columns(document, mask.where), mask.functions) for mask in valid if mask.functions]
 
     def stops(edge: Edge) -> bool:
         if edge.masked or edge.kind is Kind.MASK or edge.output in columns:
@@ -287,8 +287,8 @@ def stopping(document: LineageDocument, masks: Iterable[Mask], today: date) -> C
 
 def masked_columns(document: LineageDocument, masks: Iterable[Mask], today: date) -> frozenset[int]:
     """The columns that the rules declare as masked, whichever process writes them."""
-    valid = [each for each in masks if each.approval.is_valid(today) and not each.functions]
-    return frozenset(number for each in valid for number in matching_columns(document, each.where))
+    valid = [mask for mask in masks if mask.approval.is_valid(today) and not mask.functions]
+    return frozenset(number for mask in valid for number in matching_columns(document, mask.where))
 
 
 def hides(expression: str, functions: Iterable[str], column: str) -> bool:
@@ -297,7 +297,7 @@ def hides(expression: str, functions: Iterable[str], column: str) -> bool:
     An expression with the column outside of such a call also carries its plain value.
     """
     spans = _spans(expression, functions)
-    places = [found.start() for found in _WORD.finditer(expression) if found[0].lower() == column.lower()]
+    places = [word.start() for word in _WORD.finditer(expression) if word[0].lower() == column.lower()]
     return bool(places) and all(any(start <= place < end for start, end in spans) for place in places)
 
 

@@ -45,18 +45,18 @@ from shared.rules_file.reading import RulesEntry, RulesReader, did_you_mean
 _CERTIFIED = "certified"
 
 
-def _date(given: Any) -> date | None:
-    found = date.fromisoformat(given) if isinstance(given, str) else given
-    return found if isinstance(found, date) and not isinstance(found, datetime) else None
+def _date(value: Any) -> date | None:
+    moment = date.fromisoformat(value) if isinstance(value, str) else value
+    return moment if isinstance(moment, date) and not isinstance(moment, datetime) else None
 
 
-def _time(given: Any) -> datetime | None:
-    found = datetime.fromisoformat(given) if isinstance(given, str) else given
-    if isinstance(found, date) and not isinstance(found, datetime):
-        found = datetime(found.year, found.month, found.day, tzinfo=UTC)
-    if not isinstance(found, datetime):
+def _time(value: Any) -> datetime | None:
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    if not isinstance(moment, datetime):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 NAME = text_of(
@@ -70,11 +70,11 @@ TERM = text_of(
 )
 DATE = ValueKind(words="a date such as 2027-01-31", read=_date, schema={"type": "string", "format": "date"})
 TIME = ValueKind(words="a date or a time such as 2026-11-01T06:00:00Z", read=_time, schema={"type": "string"})
-TRUE = ValueKind(words="true", read=lambda given: given if given is True else None, schema={"const": True})
+TRUE = ValueKind(words="true", read=lambda value: value if value is True else None, schema={"const": True})
 ON_UNKNOWN = one_of(OnUnknown)
 CERTIFIED = ValueKind(
     words=f'"{_CERTIFIED}"',
-    read=lambda given: (_CERTIFIED,) if given == _CERTIFIED else None,
+    read=lambda value: (_CERTIFIED,) if value == _CERTIFIED else None,
     schema={"const": _CERTIFIED},
 )
 
@@ -142,7 +142,7 @@ OF_OTHERS = frozenset({"completeness"})
 
 
 _Entries = Mapping[str, list[RulesEntry]]
-Made = TypeVar("Made", Classification, TagRule, Mask, Declassification, Term, Certified, Policy)
+RuleValue = TypeVar("RuleValue", Classification, TagRule, Mask, Declassification, Term, Certified, Policy)
 
 
 def parse_rules(text: str, place: str) -> Rules:
@@ -209,36 +209,38 @@ def _refuse_contradictions(entries: _Entries, reader: RulesReader) -> None:
 def _refuse_untagged(entries: _Entries, reader: RulesReader) -> None:
     """Find the classifications that no [[tag]] gives."""
     tagged = {name for entry in entries["tag"] if (name := entry.values.get("classification"))}
-    used = [(entry, "classification", [entry.values.get("classification")]) for entry in entries["declassify"]]
-    used += [(entry, Demand.NO_TAG, entry.values.get(Demand.NO_TAG) or []) for entry in entries["policy"]]
-    for entry, key, names in used:
+    uses = [(entry, "classification", [entry.values.get("classification")]) for entry in entries["declassify"]]
+    uses += [(entry, Demand.NO_TAG, entry.values.get(Demand.NO_TAG) or []) for entry in entries["policy"]]
+    for entry, key, names in uses:
         for name in filter(None, names):
             if name not in tagged:
                 hint = did_you_mean([name], tagged)
                 reader.wrong(f"no [[tag]] gives the classification {name}.{hint}", *entry.at, key)
 
 
-def _made(kind: type[Made], entries: Iterable[RulesEntry]) -> tuple[Made, ...]:
+def _made(kind: type[RuleValue], entries: Iterable[RulesEntry]) -> tuple[RuleValue, ...]:
     """The rules of these entries. The keys of a selector and of an approval are a value of their own in a rule."""
     return tuple(kind(**_grouped(kind, entry.values), line=entry.line) for entry in entries)
 
 
 def _grouped(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    left = dict(values)
-    own = {each.name for each in fields(kind)}
+    grouped = dict(values)
+    field_names = {field.name for field in fields(kind)}
     for name, part in (("where", Selector), ("approval", Approval)):
-        if name in own:
-            left[name] = part(**{each.name: left.pop(each.name) for each in fields(part) if each.name in left})
-    return left
+        if name in field_names:
+            grouped[name] = part(
+                **{field.name: grouped.pop(field.name) for field in fields(part) if field.name in grouped}
+            )
+    return grouped
 
 
 def _policy(entry: RulesEntry, on_unknown: OnUnknown, reader: RulesReader) -> Policy:
     """The policy of an entry: its demands are a list of values in it."""
     values = {UNKNOWN: on_unknown, **_grouped(Policy, entry.values)}
-    wanted = tuple(
+    demands = tuple(
         _wanted(demand, values.pop(demand), reader.line(*entry.at, demand)) for demand in Demand if demand in values
     )
-    return Policy(**values, wanted=wanted, line=entry.line)
+    return Policy(**values, wanted=demands, line=entry.line)
 
 
 _FIELDS = {Demand.FRESH_WITHIN: "within", Demand.TRACED: "percent", Demand.UNCHANGED_SINCE: "since"}
@@ -258,8 +260,10 @@ def schema() -> dict[str, Any]:
             "type": "array",
             "items": {
                 "type": "object",
-                "properties": {key: {**each.kind.schema, "description": each.meaning} for key, each in keys.items()},
-                "required": [key for key, each in keys.items() if each.needed],
+                "properties": {
+                    key: {**rule_key.kind.schema, "description": rule_key.meaning} for key, rule_key in keys.items()
+                },
+                "required": [key for key, rule_key in keys.items() if rule_key.needed],
                 "additionalProperties": False,
                 **({"anyOf": [{"required": [str(demand)]} for demand in Demand]} if name == "policy" else {}),
             },

@@ -113,9 +113,9 @@ _WORKSPACE_KEYS = {
 
 def parse_names(text: str, place: str) -> Names:
     """Parse a names file (its text, and its path for messages). Raises Misconfigured with all its mistakes."""
-    reader = RulesReader(text, place, what="names file")
+    reader = RulesReader(text, place, kind="names file")
     reader.only({"rules", "fabric", "databricks"})
-    entries = reader.entries(_RULE_KEYS, "rules", most=_MAX_TABLES)
+    entries = reader.entries(_RULE_KEYS, "rules", limit=_MAX_TABLES)
     reader.twice(entries, "rule")
     for entry in entries:
         _check_rule(entry, reader)
@@ -147,7 +147,7 @@ def _metastores(reader: RulesReader) -> Iterator[tuple[tuple[str, ...], str]]:
 
 def _workspaces(reader: RulesReader) -> Iterator[tuple[tuple[str, ...], str]]:
     reader.table(_FABRIC_KEYS, "fabric")
-    for name, entry in reader.named(_WORKSPACE_KEYS, "fabric", "workspaces", most=_MAX_TABLES).items():
+    for name, entry in reader.named(_WORKSPACE_KEYS, "fabric", "workspaces", limit=_MAX_TABLES).items():
         workspace, endpoint = entry.values.get("id") or "", _host(entry.values.get("endpoint") or "")
         spellings = [workspace_folded(spelling) for spelling in (name, workspace, endpoint) if spelling]
         for spelling in spellings:

@@ -44,12 +44,12 @@ def output_at(place: DatasetKey, columns: Iterable[EvaluatedColumn], rows: Flow)
         namespace=place[0],
         name=place[1],
         fields=tuple(
-            (each.name, (OutputField(input_fields=_fields(each.flow, each.text.text if each.text else "")),))
-            for each in columns
-            if each.flow
+            (column.name, (OutputField(input_fields=_fields(column.flow, column.text.text if column.text else "")),))
+            for column in columns
+            if column.flow
         ),
         rows=_fields({source: frozenset(map(_as_condition, steps)) for source, steps in rows.items()}),
-        schema=tuple((each.name, each.type) for each in columns),
+        schema=tuple((column.name, column.type) for column in columns),
     )
 
 
@@ -84,35 +84,37 @@ _CLAUSES = (
 )
 """Of a MERGE: Delta's fields, and Spark's."""
 
-Given = list[tuple[str, Flow, Text]]
+Assignments = list[tuple[str, Flow, Text]]
 """Columns of the table by name, each with what it is set to."""
 
 
 def _merge(evaluation: Evaluation, command: Node) -> MergedDataset:
     """The actions of each clause, under its condition and the one of the merge."""
-    place, at = _target(evaluation, command, "target", "targetTable")
+    place, context = _target(evaluation, command, "target", "targetTable")
     source = evaluation.plan(_plan(command, "source", "sourceTable")[1])
-    at = replace(at, below=(source, *at.below))
-    rows = [source.rows, at.condition("condition", JOIN), at.condition("mergeCondition", JOIN)]
-    given: Given = []
-    names = [each.name for each in at.below[-1].columns]
-    for clause in (each for clauses in _CLAUSES for each in nodes(command.get(clauses))):
-        rows.append(replace(at, node=clause).condition("condition", FILTER))
-        given += _set(at, (*_assignments(clause), *_actions(clause, names)))
-    return _changed(at, place, given, united(rows))
+    context = replace(context, below=(source, *context.below))
+    rows = [source.rows, context.condition("condition", JOIN), context.condition("mergeCondition", JOIN)]
+    assignments: Assignments = []
+    names = [column.name for column in context.below[-1].columns]
+    for clause in (node for clauses in _CLAUSES for node in nodes(command.get(clauses))):
+        rows.append(replace(context, node=clause).condition("condition", FILTER))
+        assignments += _set(context, (*_assignments(clause), *_actions(clause, names)))
+    return _changed(context, place, assignments, united(rows))
 
 
 def _update(evaluation: Evaluation, command: Node) -> MergedDataset:
     """An expression for each column of the table (Delta), or assignments, under a condition."""
-    place, at = _target(evaluation, command, "target", "table")
-    names = (column.name for column in at.below[-1].columns)
+    place, context = _target(evaluation, command, "target", "table")
+    names = (column.name for column in context.below[-1].columns)
     values = zip(names, nodes(command.get("updateExpressions")), strict=False)
-    return _changed(at, place, _set(at, (*values, *_assignments(command))), at.condition("condition", FILTER))
+    return _changed(
+        context, place, _set(context, (*values, *_assignments(command))), context.condition("condition", FILTER)
+    )
 
 
 def _delete(evaluation: Evaluation, command: Node) -> MergedDataset:
-    place, at = _target(evaluation, command, "target", "table")
-    return _changed(at, place, [], at.condition("condition", FILTER))
+    place, context = _target(evaluation, command, "target", "table")
+    return _changed(context, place, [], context.condition("condition", FILTER))
 
 
 def _target(evaluation: Evaluation, command: Node, *names: str) -> tuple[DatasetKey, Context]:
@@ -134,32 +136,34 @@ def _actions(clause: Node, names: Sequence[str]) -> Iterator[tuple[str, Node]]:
 
 def _assignments(clause: Node) -> Iterator[tuple[str, Node]]:
     """The assignments of Spark's own clauses: `key = value`, where the key may be a field of a column."""
-    for each in nodes(clause.get("assignments")):
-        key = each.get("key")
+    for node in nodes(clause.get("assignments")):
+        key = node.get("key")
         while isinstance(key, dict) and "child" in key:
             key = key["child"]
         if isinstance(key, dict) and key.get("name"):
-            yield str(key["name"]), each.get("value") or {}
+            yield str(key["name"]), node.get("value") or {}
 
 
-def _set(at: Context, values: Iterable[tuple[str, Node]]) -> Given:
+def _set(context: Context, values: Iterable[tuple[str, Node]]) -> Assignments:
     """The flow and the text of each value."""
-    known, texts = at.columns, at.texts
-    return [(name, at.evaluation.flow(value, known, at.outer), text_of(value, texts)) for name, value in values]
+    flows, texts = context.columns, context.texts
+    return [
+        (name, context.evaluation.flow(value, flows, context.outer), text_of(value, texts)) for name, value in values
+    ]
 
 
-def _changed(at: Context, place: DatasetKey, given: Given, rows: Flow) -> MergedDataset:
+def _changed(context: Context, place: DatasetKey, assignments: Assignments, rows: Flow) -> MergedDataset:
     """The changed table: its own columns are no sources, since they stay where they are."""
-    at.evaluation.datasets.pop(place, None)
+    context.evaluation.datasets.pop(place, None)
     columns = []
-    for name, group in groupby(sorted(given, key=_name), key=_name):
+    for name, group in groupby(sorted(assignments, key=_name), key=_name):
         values = list(group)
-        flow = _foreign(united(each for _, each, _ in values), place)
+        flow = _foreign(united(value_flow for _, value_flow, _ in values), place)
         columns.append(
             EvaluatedColumn(id=(), name=name, type="", flow=flow, text=together(text for *_, text in values))
         )
     output = output_at(place, columns, _foreign(rows, place))
-    return replace(output, schema=tuple((each.name, each.type) for each in at.below[-1].columns))
+    return replace(output, schema=tuple((column.name, column.type) for column in context.below[-1].columns))
 
 
 def _foreign(flow: Flow, place: DatasetKey) -> Flow:

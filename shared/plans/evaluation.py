@@ -57,12 +57,12 @@ class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def by_id(self) -> dict[Id, Flow]:
         """The flows of the columns."""
-        return {each.id: each.flow for each in self.columns}
+        return {column.id: column.flow for column in self.columns}
 
     @property
     def texts(self) -> dict[Id, Text]:
         """What the columns are made of."""
-        return {each.id: each.text for each in self.columns if each.text}
+        return {column.id: column.text for column in self.columns if column.text}
 
 
 def column_of(attribute: Node, flow: Flow, text: Text | None = None) -> EvaluatedColumn:
@@ -97,41 +97,41 @@ class Evaluation:
 
     def plan(self, index: int, outer: Columns | None = None) -> Evaluated:
         """One plan with all below it. Raises UnreadablePlan for references that lead nowhere or in a circle."""
-        done: dict[int, Evaluated] = {}
+        evaluated: dict[int, Evaluated] = {}
         waiting = [index]
         entered: dict[int, tuple[int, ...]] = {}
         while waiting:
-            at = waiting[-1]
-            if at in done:
+            current = waiting[-1]
+            if current in evaluated:
                 waiting.pop()
                 continue
-            node = self.node(at)
-            needed = entered[at] if at in entered else children(node)
-            missing = [each for each in needed if each not in done]
+            node = self.node(current)
+            needed = entered[current] if current in entered else children(node)
+            missing = [child for child in needed if child not in evaluated]
             if not missing:
-                found = done[at] = self._evaluate(node, [done[each] for each in needed], outer or {})
-                self.spend(_WORK_OF_A_PLAN + len(found.columns) + len(found.rows))
+                result = evaluated[current] = self._evaluate(node, [evaluated[child] for child in needed], outer or {})
+                self.spend(_WORK_OF_A_PLAN + len(result.columns) + len(result.rows))
                 waiting.pop()
                 continue
-            if at in entered:
+            if current in entered:
                 raise UnreadablePlan("a plan refers to itself")
-            entered[at] = needed
+            entered[current] = needed
             if len(waiting) > MAX_PLANS:
                 raise UnreadablePlan("the plan is too large")
             waiting.extend(reversed(missing))
-        return done[index]
+        return evaluated[index]
 
     def subquery(self, index: int, outer: Columns) -> tuple[list[Flow], Flow]:
         """The columns and rows of a subquery's plan."""
         self._subqueries += 1
         if self._subqueries > MAX_SUBQUERIES:
             raise UnreadablePlan(f"the plan has more than {MAX_SUBQUERIES:,} subqueries")
-        found = self.plan(index, outer)
-        return [each.flow for each in found.columns], found.rows
+        evaluated = self.plan(index, outer)
+        return [column.flow for column in evaluated.columns], evaluated.rows
 
-    def unknown(self, what: str) -> None:
+    def unknown(self, problem: str) -> None:
         """Count something that no rule knows."""
-        self.unknowns[what] += 1
+        self.unknowns[problem] += 1
 
     def spend(self, amount: int) -> None:
         """Count work. Raises UnreadablePlan for a plan that takes too much."""
@@ -149,14 +149,14 @@ class Evaluation:
             raise UnreadablePlan(f"the plan refers to a plan {index} that it does not have")
         return self.document.plans[index]
 
-    def _evaluate(self, node: Node, below: Sequence[Evaluated], outer: Columns) -> Evaluated:
+    def _evaluate(self, node: Node, children_evaluated: Sequence[Evaluated], outer: Columns) -> Evaluated:
         rule = self.rules.get(kind(node))
         if rule:
-            return rule(Context(evaluation=self, node=node, below=below, outer=outer))
-        if not below:
+            return rule(Context(evaluation=self, node=node, below=children_evaluated, outer=outer))
+        if not children_evaluated:
             return self._leaf(node)
         self.unknown(kind(node))
-        return below[0]
+        return children_evaluated[0]
 
     def _leaf(self, node: Node) -> Evaluated:
         """A relation: its columns are those of the data sets that it reads."""
@@ -168,28 +168,29 @@ class Evaluation:
         places = places_of_leaf(node) if kind(node) not in NO_DATASET else ()
         if not places and kind(node) not in NO_DATASET:
             self.unknown(f"{kind(node)} without a place")
-        types = {str(each.get("name", "")): str(each.get("t", "")) for each in output}
+        types = {str(attribute.get("name", "")): str(attribute.get("t", "")) for attribute in output}
         for place in places:
             self.datasets.setdefault(place, {}).update(types)
-        here = frozenset({COPY})
+        copied = frozenset({COPY})
         columns = [
-            column_of(each, {FlowSource(place, str(each.get("name", ""))): here for place in places}) for each in output
+            column_of(attribute, {FlowSource(place, str(attribute.get("name", ""))): copied for place in places})
+            for attribute in output
         ]
         return Evaluated(columns=tuple(columns))
 
     def _queried(self, query: JdbcSource, output: Sequence[Node]) -> Evaluated:
         """The rows of a query that a database ran."""
-        found = self.read_query(query.text, query.server.dialect)
-        columns = _columns_of_query(query, found, output) if found else None
-        if not found or not found.certain or columns is None:
+        query_flow = self.read_query(query.text, query.server.dialect)
+        columns = _columns_of_query(query, query_flow, output) if query_flow else None
+        if not query_flow or not query_flow.certain or columns is None:
             self.unknown("a JDBC query")
-        for table in found.tables if found else ():
+        for table in query_flow.tables if query_flow else ():
             self.datasets.setdefault(query.server.table(table), {})
-        if not found or columns is None:
-            return Evaluated(columns=tuple(column_of(each, NOTHING) for each in output))
+        if not query_flow or columns is None:
+            return Evaluated(columns=tuple(column_of(attribute, NOTHING) for attribute in output))
         pairs = zip(output, columns, strict=True)
-        rows = _taken(query, found.rows, decides(FILTER))
-        return Evaluated(columns=tuple(column_of(each, flow) for each, flow in pairs), rows=rows)
+        rows = _taken(query, query_flow.rows, decides(FILTER))
+        return Evaluated(columns=tuple(column_of(attribute, flow) for attribute, flow in pairs), rows=rows)
 
     def of_frame(self, leaf: Node) -> Evaluated | None:
         """The plan behind a leaf that holds rows of an earlier execution; None where the document does not show it."""
@@ -197,21 +198,23 @@ class Evaluation:
         if index is None or index in self._open:
             return None
         self._open.add(index)
-        found = self.plan(index)
+        evaluated = self.plan(index)
         self._open.discard(index)
-        by_id, texts = found.by_id, found.texts
+        by_id, texts = evaluated.by_id, evaluated.texts
         columns = [
-            column_of(each, by_id.get(id_of(each) or (), NOTHING), texts.get(id_of(each) or ()))
-            for each in nodes(leaf.get("output"))
+            column_of(attribute, by_id.get(id_of(attribute) or (), NOTHING), texts.get(id_of(attribute) or ()))
+            for attribute in nodes(leaf.get("output"))
         ]
-        return Evaluated(columns=tuple(columns), rows=found.rows)
+        return Evaluated(columns=tuple(columns), rows=evaluated.rows)
 
     def _frame(self, leaf: Node) -> int | None:
         """The only plan whose columns have the ids of the leaf's. Frames pass on ids: a filtered frame has those of the
         frame before it, and then nothing says which of the two this is.
         """
-        ids = {id_of(each) for each in nodes(leaf.get("output"))}
-        plans = {ref(frame.plan) for frame in self.document.frames if {id_of(each) for each in frame.output} == ids}
+        ids = {id_of(attribute) for attribute in nodes(leaf.get("output"))}
+        plans = {
+            ref(frame.plan) for frame in self.document.frames if {id_of(attribute) for attribute in frame.output} == ids
+        }
         return plans.pop() if ids and len(plans) == 1 else None
 
 
@@ -226,23 +229,23 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def columns(self) -> dict[Id, Flow]:
         """All columns of the plans below."""
-        found: dict[Id, Flow] = {}
-        for each in self.below:
-            found.update(each.by_id)
-        return found
+        flows: dict[Id, Flow] = {}
+        for plan in self.below:
+            flows.update(plan.by_id)
+        return flows
 
     @property
     def texts(self) -> dict[Id, Text]:
         """What all columns of the plans below are made of."""
-        found: dict[Id, Text] = {}
-        for each in self.below:
-            found.update(each.texts)
-        return found
+        texts: dict[Id, Text] = {}
+        for plan in self.below:
+            texts.update(plan.texts)
+        return texts
 
     @property
     def rows(self) -> Flow:
         """What decides about the rows of the plans below."""
-        return united(each.rows for each in self.below)
+        return united(plan.rows for plan in self.below)
 
     def flow(self, node: Node) -> Flow:
         """The flow of an expression, with its parts where they are known."""
@@ -250,8 +253,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     def flows(self, name: str, step: FlowStep = COPY, columns: Columns | None = None) -> list[Flow]:
         """The flows of the expressions in a field, each after `step`."""
-        known = self.columns if columns is None else columns
-        return [through(step, self.evaluation.flow(each, known, self.outer)) for each in nodes(self.node.get(name))]
+        flows = self.columns if columns is None else columns
+        return [through(step, self.evaluation.flow(node, flows, self.outer)) for node in nodes(self.node.get(name))]
 
     def condition(self, name: str, subtype: str) -> Flow:
         """The columns that the expressions in the field `name` use as conditions on rows, each marked with `subtype`
@@ -261,15 +264,15 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     def named(self, name: str) -> tuple[EvaluatedColumn, ...]:
         """The named expressions in a field as columns."""
-        known, texts = self.columns, self.texts
+        flows, texts = self.columns, self.texts
         return tuple(
-            column_of(each, flow_with_parts(each, known, self.evaluation, self.outer), _text(each, texts))
-            for each in nodes(self.node.get(name))
+            column_of(node, flow_with_parts(node, flows, self.evaluation, self.outer), _text(node, texts))
+            for node in nodes(self.node.get(name))
         )
 
     def output(self, name: str, flow: Flow) -> tuple[EvaluatedColumn, ...]:
         """The attributes in a field, each with the same flow."""
-        return tuple(column_of(each, flow) for each in nodes(self.node.get(name)))
+        return tuple(column_of(node, flow) for node in nodes(self.node.get(name)))
 
 
 Rule = Callable[[Context], Evaluated]
@@ -291,14 +294,15 @@ def _jdbc_query(leaf: Node) -> JdbcSource | None:
     return None
 
 
-def _columns_of_query(query: JdbcSource, found: QueryFlow, output: Sequence[Node]) -> list[Flow] | None:
+def _columns_of_query(query: JdbcSource, query_flow: QueryFlow, output: Sequence[Node]) -> list[Flow] | None:
     """The flow of each column, by position, or by name where the query has all columns of a table."""
-    if found.passed is not None:
-        return [_taken(query, ((found.passed, str(each.get("name", ""))),), COPY) for each in output]
-    if len(found.columns) != len(output):
+    if query_flow.passed is not None:
+        return [_taken(query, ((query_flow.passed, str(attribute.get("name", ""))),), COPY) for attribute in output]
+    if len(query_flow.columns) != len(output):
         return None
     return [
-        united((_taken(query, each.direct, CHANGE), _taken(query, each.indirect, DECIDES))) for each in found.columns
+        united((_taken(query, column.direct, CHANGE), _taken(query, column.indirect, DECIDES)))
+        for column in query_flow.columns
     ]
 
 

@@ -92,15 +92,15 @@ _NAME = re.compile(r'(?:[\w$#]+|"[^"]+"|`[^`]+`|\[[^\]]+\])(?:\.(?:[\w$#]+|"[^"]
 
 def server_of(url: str) -> Server | None:
     """The server of a JDBC address; None for one of another kind, or with several hosts."""
-    found = _ADDRESS.fullmatch(url)
-    kind = _KINDS.get(found["kind"].lower()) if found else None
-    if not found or not kind:
+    address = _ADDRESS.fullmatch(url)
+    kind = _KINDS.get(address["kind"].lower()) if address else None
+    if not address or not kind:
         return None
-    rest = found["rest"] or ""
-    port = found["port"] or next(iter(_PORT.findall(rest)), kind.port)
-    database = found["database"] or next(iter(_DATABASE.findall(rest)), "")
-    namespace = f"{kind.scheme}://{found['host'].lower()}{f':{port}' if port else ''}"
-    namespace += f"/{found['instance']}" if found["instance"] else ""
+    properties = address["rest"] or ""
+    port = address["port"] or next(iter(_PORT.findall(properties)), kind.port)
+    database = address["database"] or next(iter(_DATABASE.findall(properties)), "")
+    namespace = f"{kind.scheme}://{address['host'].lower()}{f':{port}' if port else ''}"
+    namespace += f"/{address['instance']}" if address["instance"] else ""
     return Server(namespace=namespace, database=database, dialect=kind.dialect)
 
 
@@ -121,7 +121,7 @@ def source_of(facts: Node | None) -> JdbcSource | None:
     options = facts or {}
     server = server_of(str(options.get("url", "")))
     texts: Iterable[object] = (options.get(name) for name in ("tableOrQuery", "dbtable", "table", "query"))
-    text = next((str(each) for each in texts if each), "")
+    text = next((str(text) for text in texts if text), "")
     return JdbcSource(server=server, text=text) if server and text else None
 
 
@@ -134,10 +134,10 @@ NO_DATASET = frozenset({"LocalRelation", "OneRowRelation", "Range", "CommandResu
 
 def at_path(text: str) -> DatasetKey | None:
     """The data set at an absolute path, spelled as the listener does; None for a path without a scheme."""
-    found = _URI.fullmatch(text)
-    if not found:
+    uri = _URI.fullmatch(text)
+    if not uri:
         return None
-    scheme, authority, path = found["scheme"], found["authority"] or "", found["path"].rstrip("/") or "/"
+    scheme, authority, path = uri["scheme"], uri["authority"] or "", uri["path"].rstrip("/") or "/"
     if scheme in _LOCAL and not authority:
         return scheme, path
     return f"{scheme}://{authority}", path.lstrip("/") or "/"
@@ -146,12 +146,12 @@ def at_path(text: str) -> DatasetKey | None:
 def places_of(value: Any) -> Iterator[DatasetKey]:
     """The data sets of a relation, table, index, sink or catalog table: of the first fact that names one."""
     if isinstance(value, str):
-        found = at_path(value)
-        if found:
-            yield found
+        place = at_path(value)
+        if place:
+            yield place
     elif isinstance(value, list):
-        for each in value:
-            yield from places_of(each)
+        for element in value:
+            yield from places_of(element)
     elif isinstance(value, dict):
         rule = next((rule for option, rule in _BY_OPTION.items() if option in value), _places_of_facts)
         yield from rule(value)
@@ -159,9 +159,9 @@ def places_of(value: Any) -> Iterator[DatasetKey]:
 
 def _places_of_facts(facts: Node) -> tuple[DatasetKey, ...]:
     for name in _FACTS:
-        found = tuple(places_of(facts[name])) if name in facts else ()
-        if found:
-            return found
+        places = tuple(places_of(facts[name])) if name in facts else ()
+        if places:
+            return places
     return ()
 
 
@@ -175,7 +175,7 @@ def _topics(options: Node) -> tuple[DatasetKey, ...]:
     """Topics of Kafka by name, at the first of its servers; patterns show none."""
     server = str(options["kafka.bootstrap.servers"]).split(",")[0].strip()
     named = options.get("topic") or options.get("subscribe") or ""
-    return tuple((f"kafka://{server}", each.strip()) for each in str(named).split(",") if each.strip())
+    return tuple((f"kafka://{server}", topic.strip()) for topic in str(named).split(",") if topic.strip())
 
 
 _BY_OPTION = {"url": _table_by_jdbc, "kafka.bootstrap.servers": _topics}
@@ -207,9 +207,9 @@ def places_of_leaf(leaf: Node) -> tuple[DatasetKey, ...]:
     if isinstance(options, dict) and leaf.get("isStreaming") and "basepath" in options:
         return tuple(places_of(options["basepath"]))
     for name in ("catalogTable", "tableMeta", "relation", "table", "sourceTable", "scan", "options"):
-        found = tuple(dict.fromkeys(places_of(leaf[name]))) if name in leaf else ()
-        if found:
-            return found
+        places = tuple(dict.fromkeys(places_of(leaf[name]))) if name in leaf else ()
+        if places:
+            return places
     return ()
 
 

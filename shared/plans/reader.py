@@ -84,13 +84,13 @@ def _rows_from(document: Document, evaluation: Evaluation) -> set[str]:
 
 def _commands(evaluation: Evaluation, index: int) -> Iterator[Node]:
     """The commands of a plan: its root, or those of a union, below a WITH clause."""
-    waiting, met = [index], set[int]()
+    waiting, visited = [index], set[int]()
     while waiting:
-        at = waiting.pop()
-        if at in met:
+        current = waiting.pop()
+        if current in visited:
             continue
-        met.add(at)
-        node = evaluation.node(at)
+        visited.add(current)
+        node = evaluation.node(current)
         if kind(node) == "WithCTE":
             for definition in _refs(node.get("cteDefs")):
                 evaluation.plan(definition)
@@ -102,8 +102,8 @@ def _commands(evaluation: Evaluation, index: int) -> Iterator[Node]:
 
 
 def _refs(value: Any) -> list[int]:
-    found = (ref(each) for each in (value if isinstance(value, list) else (value,)))
-    return [index for index in found if index is not None]
+    references = (ref(element) for element in (value if isinstance(value, list) else (value,)))
+    return [index for index in references if index is not None]
 
 
 def _write(evaluation: Evaluation, command: Node) -> list[MergedDataset]:
@@ -121,9 +121,9 @@ def _write(evaluation: Evaluation, command: Node) -> list[MergedDataset]:
         return []
     if kind(command.get("sink")) == "ForeachBatchSink":
         return []
-    found = evaluation.plan(query)
-    columns = [*_named(evaluation, command, found), *_generated(evaluation, command)]
-    return [output_at(_place(evaluation, command, rule), columns, found.rows)]
+    evaluated = evaluation.plan(query)
+    columns = [*_named(evaluation, command, evaluated), *_generated(evaluation, command)]
+    return [output_at(_place(evaluation, command, rule), columns, evaluated.rows)]
 
 
 def _generated(evaluation: Evaluation, command: Node) -> tuple[EvaluatedColumn, ...]:
@@ -137,8 +137,8 @@ def _generated(evaluation: Evaluation, command: Node) -> tuple[EvaluatedColumn, 
 
 def _place(evaluation: Evaluation, command: Node, fields: str) -> DatasetKey:
     """The first place that these fields show."""
-    found = (place for field in fields.split() for place in places_of(relation_of(evaluation, command, field)))
-    return next(found, NO_PLACE)
+    places = (place for field in fields.split() for place in places_of(relation_of(evaluation, command, field)))
+    return next(places, NO_PLACE)
 
 
 def _load(evaluation: Evaluation, command: Node) -> MergedDataset:
@@ -149,16 +149,17 @@ def _load(evaluation: Evaluation, command: Node) -> MergedDataset:
     return output_at(_place(evaluation, command, "made table"), (), NOTHING)
 
 
-def _named(evaluation: Evaluation, command: Node, found: Evaluated) -> list[EvaluatedColumn]:
+def _named(evaluation: Evaluation, command: Node, evaluated: Evaluated) -> list[EvaluatedColumn]:
     """The columns of a write, named as the table does: by position, or by their own names in any order and case."""
     table = relation_of(evaluation, command, "table")
-    names = [str(each.get("name", "")) for each in nodes(table.get("output"))] if isinstance(table, dict) else []
+    attributes = nodes(table.get("output")) if isinstance(table, dict) else ()
+    names = [str(attribute.get("name", "")) for attribute in attributes]
     if command.get("isByName"):
         spelled = {name.lower(): name for name in names}
-        names = [spelled.get(each.name.lower(), each.name) for each in found.columns]
-    if len(names) != len(found.columns):
-        return list(found.columns)
-    return [replace(each, name=name) for each, name in zip(found.columns, names, strict=True)]
+        names = [spelled.get(column.name.lower(), column.name) for column in evaluated.columns]
+    if len(names) != len(evaluated.columns):
+        return list(evaluated.columns)
+    return [replace(column, name=name) for column, name in zip(evaluated.columns, names, strict=True)]
 
 
 _WRITES: Mapping[str, str] = {

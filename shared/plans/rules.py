@@ -77,23 +77,25 @@ _MAX_ROUNDS, _ROUNDS_OF_TEXT = 500, 4
 """Rounds in which a recursive query's columns settle; their texts, which may grow for ever, get fewer."""
 
 
-def _same(at: Context) -> Evaluated:
-    return at.below[0] if at.below else Evaluated()
+def _same(context: Context) -> Evaluated:
+    return context.below[0] if context.below else Evaluated()
 
 
-def _all_columns(at: Context, step: FlowStep) -> Flow:
-    return united(through(step, each.flow) for below in at.below for each in below.columns)
+def _all_columns(context: Context, step: FlowStep) -> Flow:
+    return united(through(step, column.flow) for plan in context.below for column in plan.columns)
 
 
-def _project(at: Context) -> Evaluated:
-    return Evaluated(columns=at.named("projectList"), rows=at.rows)
+def _project(context: Context) -> Evaluated:
+    return Evaluated(columns=context.named("projectList"), rows=context.rows)
 
 
 def _decided_by(field: str, subtype: str) -> Rule:
     """The columns of the plan below. The expressions in a field decide about its rows, too."""
 
-    def rule(at: Context) -> Evaluated:
-        return Evaluated(columns=at.below[0].columns, rows=united((at.rows, at.condition(field, subtype))))
+    def rule(context: Context) -> Evaluated:
+        return Evaluated(
+            columns=context.below[0].columns, rows=united((context.rows, context.condition(field, subtype)))
+        )
 
     return rule
 
@@ -103,190 +105,200 @@ def _decided_by_all(subtype: str) -> Rule:
     EXCEPT are rows of the left side.
     """
 
-    def rule(at: Context) -> Evaluated:
-        return Evaluated(columns=at.below[0].columns, rows=united((at.rows, _all_columns(at, decides(subtype)))))
+    def rule(context: Context) -> Evaluated:
+        return Evaluated(
+            columns=context.below[0].columns, rows=united((context.rows, _all_columns(context, decides(subtype))))
+        )
 
     return rule
 
 
-def _join(at: Context) -> Evaluated:
-    how, (left, *right) = kind(at.node.get("joinType")), at.below
-    columns = left.columns
-    if how not in {"LeftSemi", "LeftAnti"}:
-        columns += tuple(each for other in right for each in other.columns)
-    rows = united((at.rows, at.condition("condition", JOIN)))
-    if how == "ExistenceJoin":
-        exists = at.node["joinType"].get("exists")
-        columns = (*left.columns, *(column_of(each, rows) for each in nodes(exists)))
-        rows = left.rows
+def _join(context: Context) -> Evaluated:
+    join_type, (left_plan, *right) = kind(context.node.get("joinType")), context.below
+    columns = left_plan.columns
+    if join_type not in {"LeftSemi", "LeftAnti"}:
+        columns += tuple(column for other in right for column in other.columns)
+    rows = united((context.rows, context.condition("condition", JOIN)))
+    if join_type == "ExistenceJoin":
+        exists = context.node["joinType"].get("exists")
+        columns = (*left_plan.columns, *(column_of(column, rows) for column in nodes(exists)))
+        rows = left_plan.rows
     return Evaluated(columns=columns, rows=rows)
 
 
-def _lateral_join(at: Context) -> Evaluated:
+def _lateral_join(context: Context) -> Evaluated:
     """The right side is a subquery over the columns of the left one."""
-    columns, rows = at.below[0].columns, at.rows
-    for each in nodes(at.node.get("right")):
-        index = ref(each.get("plan"))
+    columns, rows = context.below[0].columns, context.rows
+    for node in nodes(context.node.get("right")):
+        index = ref(node.get("plan"))
         if index is not None:
-            found = at.evaluation.plan(index, {**at.outer, **at.columns})
-            columns, rows = columns + found.columns, united((rows, through(decides(JOIN), found.rows)))
-    known = {each.id: each.flow for each in columns}
-    return Evaluated(columns=columns, rows=united((rows, *at.flows("condition", decides(JOIN), known))))
+            lateral_plan = context.evaluation.plan(index, {**context.outer, **context.columns})
+            columns, rows = columns + lateral_plan.columns, united((rows, through(decides(JOIN), lateral_plan.rows)))
+    flows = {column.id: column.flow for column in columns}
+    return Evaluated(columns=columns, rows=united((rows, *context.flows("condition", decides(JOIN), flows))))
 
 
-def _as_of_join(at: Context) -> Evaluated:
+def _as_of_join(context: Context) -> Evaluated:
     """Each row of the left side with the nearest one of the right side."""
-    conditions = (at.condition("condition", JOIN), at.condition("asOfCondition", JOIN))
-    rows = united((at.rows, *conditions, at.condition("orderExpression", SORT)))
-    return Evaluated(columns=tuple(column for each in at.below for column in each.columns), rows=rows)
+    conditions = (context.condition("condition", JOIN), context.condition("asOfCondition", JOIN))
+    rows = united((context.rows, *conditions, context.condition("orderExpression", SORT)))
+    return Evaluated(columns=tuple(column for plan in context.below for column in plan.columns), rows=rows)
 
 
-def _aggregate(at: Context) -> Evaluated:
-    rows = at.rows
-    pivoted = {source for each in nodes(at.node.get("aggregateExpressions")) for source in _pivot_sources(at, each)}
+def _aggregate(context: Context) -> Evaluated:
+    rows = context.rows
+    pivoted = {
+        source for node in nodes(context.node.get("aggregateExpressions")) for source in _pivot_sources(context, node)
+    }
     if pivoted:  # Spark groups by the pivoted column first; no row is there or not because of it
         group = frozenset({decides(GROUP_BY)})
         rows = {source: steps for source, steps in rows.items() if source not in pivoted or steps != group}
-    groups = at.condition("groupingExpressions", GROUP_BY)
-    return Evaluated(columns=at.named("aggregateExpressions"), rows=united((rows, groups)))
+    groups = context.condition("groupingExpressions", GROUP_BY)
+    return Evaluated(columns=context.named("aggregateExpressions"), rows=united((rows, groups)))
 
 
-def _pivot_sources(at: Context, aggregate: Node) -> Flow:
+def _pivot_sources(context: Context, aggregate: Node) -> Flow:
     """The sources of the column that a pivot turns into columns."""
     child = aggregate.get("child")
     function = child.get("aggregateFunction") if isinstance(child, dict) else None
     if kind(function) != "PivotFirst" or not isinstance(function, dict):
         return NOTHING
-    return at.evaluation.flow(function["pivotColumn"], at.columns, at.outer)
+    return context.evaluation.flow(function["pivotColumn"], context.columns, context.outer)
 
 
-def _window(at: Context) -> Evaluated:
-    return Evaluated(columns=(*at.below[0].columns, *at.named("windowExpressions")), rows=at.rows)
+def _window(context: Context) -> Evaluated:
+    return Evaluated(columns=(*context.below[0].columns, *context.named("windowExpressions")), rows=context.rows)
 
 
-def _expand(at: Context) -> Evaluated:
-    projections = [list(nodes(each)) for each in at.node.get("projections", ())]
-    known, columns = at.columns, []
-    for place, attribute in enumerate(nodes(at.node.get("output"))):
-        each = (row[place] for row in projections if place < len(row))
-        columns.append(column_of(attribute, united(at.evaluation.flow(one, known, at.outer) for one in each)))
-    return Evaluated(columns=tuple(columns), rows=at.rows)
+def _expand(context: Context) -> Evaluated:
+    projections = [list(nodes(projection)) for projection in context.node.get("projections", ())]
+    flows, columns = context.columns, []
+    for place, attribute in enumerate(nodes(context.node.get("output"))):
+        expressions = (row[place] for row in projections if place < len(row))
+        flow = united(context.evaluation.flow(expression, flows, context.outer) for expression in expressions)
+        columns.append(column_of(attribute, flow))
+    return Evaluated(columns=tuple(columns), rows=context.rows)
 
 
-def _union(at: Context) -> Evaluated:
+def _union(context: Context) -> Evaluated:
     columns = [
-        replace(first, flow=joined(each.flow for each in branches), text=_of_branches(branches))
-        for place, first in enumerate(at.below[0].columns)
-        for branches in [[each.columns[place] for each in at.below if place < len(each.columns)]]
+        replace(first, flow=joined(branch.flow for branch in branches), text=_of_branches(branches))
+        for place, first in enumerate(context.below[0].columns)
+        for branches in [[plan.columns[place] for plan in context.below if place < len(plan.columns)]]
     ]
-    return Evaluated(columns=tuple(columns), rows=at.rows)
+    return Evaluated(columns=tuple(columns), rows=context.rows)
 
 
 def _of_branches(columns: Sequence[EvaluatedColumn]) -> Text | None:
-    made = [each.text or Text(each.name) for each in columns]
-    return together(made) if any(each.text for each in columns) else None
+    texts = [column.text or Text(column.name) for column in columns]
+    return together(texts) if any(column.text for column in columns) else None
 
 
-def _cte_definition(at: Context) -> Evaluated:
-    at.evaluation.ctes[int(at.node.get("id", -1))] = at.below[0]
-    return at.below[0]
+def _cte_definition(context: Context) -> Evaluated:
+    context.evaluation.ctes[int(context.node.get("id", -1))] = context.below[0]
+    return context.below[0]
 
 
-def _cte_reference(at: Context) -> Evaluated:
-    found = at.evaluation.ctes.get(int(at.node.get("cteId", at.node.get("loopId", -1))))
-    attributes = list(nodes(at.node.get("output")))
-    if found is None:
-        if kind(at.node) != "UnionLoopRef":  # the first round of a recursive query has nothing before it
-            at.evaluation.unknown(kind(at.node))
-        return Evaluated(columns=tuple(column_of(each, NOTHING) for each in attributes))
-    pairs = zip(attributes, found.columns, strict=False)
-    columns = tuple(column_of(each, column.flow, column.text) for each, column in pairs)
-    return Evaluated(columns=columns, rows=found.rows)
+def _cte_reference(context: Context) -> Evaluated:
+    definition = context.evaluation.ctes.get(int(context.node.get("cteId", context.node.get("loopId", -1))))
+    attributes = list(nodes(context.node.get("output")))
+    if definition is None:
+        if kind(context.node) != "UnionLoopRef":  # the first round of a recursive query has nothing before it
+            context.evaluation.unknown(kind(context.node))
+        return Evaluated(columns=tuple(column_of(attribute, NOTHING) for attribute in attributes))
+    pairs = zip(attributes, definition.columns, strict=False)
+    columns = tuple(column_of(attribute, column.flow, column.text) for attribute, column in pairs)
+    return Evaluated(columns=columns, rows=definition.rows)
 
 
-def _union_loop(at: Context) -> Evaluated:
+def _union_loop(context: Context) -> Evaluated:
     """A recursive query: its references stand for what the rounds before gave, until nothing is new."""
-    number = int(at.node.get("id", -1))
-    found = _looped(at)
+    number = int(context.node.get("id", -1))
+    loop = _looped(context)
     for rounds in range(1, _MAX_ROUNDS):
-        at.evaluation.ctes[number] = found
-        below = [at.evaluation.plan(each, at.outer) for each in children(at.node)]
-        before, found = found, _looped(Context(evaluation=at.evaluation, node=at.node, below=below, outer=at.outer))
-        if before == found or (rounds >= _ROUNDS_OF_TEXT and _flows(before) == _flows(found)):
-            return found
-    at.evaluation.unknown("a recursive query of too many rounds")
-    return found
+        context.evaluation.ctes[number] = loop
+        plans = [context.evaluation.plan(child, context.outer) for child in children(context.node)]
+        earlier, loop = (
+            loop,
+            _looped(Context(evaluation=context.evaluation, node=context.node, below=plans, outer=context.outer)),
+        )
+        if earlier == loop or (rounds >= _ROUNDS_OF_TEXT and _flows(earlier) == _flows(loop)):
+            return loop
+    context.evaluation.unknown("a recursive query of too many rounds")
+    return loop
 
 
-def _flows(found: Evaluated) -> list[Flow]:
-    return [found.rows, *(each.flow for each in found.columns)]
+def _flows(evaluated: Evaluated) -> list[Flow]:
+    return [evaluated.rows, *(column.flow for column in evaluated.columns)]
 
 
-def _looped(at: Context) -> Evaluated:
+def _looped(context: Context) -> Evaluated:
     """One round: a union, whose columns have ids of their own in Spark 4.1."""
-    found, ids = _union(at), at.node.get("outputAttrIds") or ()
-    if len(ids) != len(found.columns):
-        return found
-    pairs = zip(found.columns, ids, strict=True)
-    return replace(found, columns=tuple(replace(column, id=tuple(given)) for column, given in pairs))
+    union, ids = _union(context), context.node.get("outputAttrIds") or ()
+    if len(ids) != len(union.columns):
+        return union
+    pairs = zip(union.columns, ids, strict=True)
+    return replace(union, columns=tuple(replace(column, id=tuple(parts)) for column, parts in pairs))
 
 
-def _frame(at: Context) -> Evaluated:
-    found = at.evaluation.of_frame(at.node)
-    if found is None:
-        at.evaluation.unknown(MADE_BY_CODE)
-        return Evaluated(columns=at.output("output", NOTHING))
-    return found
+def _frame(context: Context) -> Evaluated:
+    evaluated = context.evaluation.of_frame(context.node)
+    if evaluated is None:
+        context.evaluation.unknown(MADE_BY_CODE)
+        return Evaluated(columns=context.output("output", NOTHING))
+    return evaluated
 
 
-def _by_function(at: Context) -> Evaluated:
+def _by_function(context: Context) -> Evaluated:
     """Rows made by a function of pandas, Arrow or the like: of every column of every argument, at most."""
-    arguments = [each for name in ("functionExpr", "func") for each in at.flows(name)]
-    flow = through(IN_CODE, united(arguments) if any(arguments) else _all_columns(at, COPY))
-    groups = [at.condition("groupingAttributes", GROUP_BY)]
-    for name, side in zip(("leftGroupingLen", "rightGroupingLen"), at.below, strict=False):
-        keys = side.columns[: int(at.node.get(name, 0))]  # the groups' columns are a side's first
+    arguments = [flow for name in ("functionExpr", "func") for flow in context.flows(name)]
+    flow = through(IN_CODE, united(arguments) if any(arguments) else _all_columns(context, COPY))
+    groups = [context.condition("groupingAttributes", GROUP_BY)]
+    for name, side in zip(("leftGroupingLen", "rightGroupingLen"), context.below, strict=False):
+        keys = side.columns[: int(context.node.get(name, 0))]  # the groups' columns are a side's first
         groups.append(through(decides(GROUP_BY), united(key.flow for key in keys)))
-    made = at.output("output", flow) or at.output("outputAttrs", flow)
-    return Evaluated(columns=made, rows=united((at.rows, *groups)))
+    output = context.output("output", flow) or context.output("outputAttrs", flow)
+    return Evaluated(columns=output, rows=united((context.rows, *groups)))
 
 
-def _numbered(at: Context) -> Evaluated:
+def _numbered(context: Context) -> Evaluated:
     """A column of row numbers before the others."""
-    return Evaluated(columns=(*at.output("sequenceAttr", NOTHING), *at.below[0].columns), rows=at.rows)
+    return Evaluated(columns=(*context.output("sequenceAttr", NOTHING), *context.below[0].columns), rows=context.rows)
 
 
-def _of_objects(at: Context) -> Evaluated:
+def _of_objects(context: Context) -> Evaluated:
     """A step of a typed Dataset: an object made of all columns below, at most."""
-    read = united(each for name in _DESERIALIZERS for each in at.flows(name))
-    flow = through(IN_CODE, read or _all_columns(at, COPY))
-    groups = [at.condition(name, GROUP_BY) for name in ("groupingAttributes", "leftGroup", "rightGroup")]
-    kept = at.below[0].columns if kind(at.node).startswith("AppendColumns") else ()
-    made = at.output("outputObjAttr", flow) or tuple(
-        column_of(each, flow) for each in nodes(at.node.get("serializer") or at.node.get("newColumns"))
+    read_flow = united(value_flow for name in _DESERIALIZERS for value_flow in context.flows(name))
+    flow = through(IN_CODE, read_flow or _all_columns(context, COPY))
+    groups = [context.condition(name, GROUP_BY) for name in ("groupingAttributes", "leftGroup", "rightGroup")]
+    input_columns = context.below[0].columns if kind(context.node).startswith("AppendColumns") else ()
+    output = context.output("outputObjAttr", flow) or tuple(
+        column_of(node, flow) for node in nodes(context.node.get("serializer") or context.node.get("newColumns"))
     )
-    return Evaluated(columns=(*kept, *made), rows=united((at.rows, *groups)))
+    return Evaluated(columns=(*input_columns, *output), rows=united((context.rows, *groups)))
 
 
-def _typed_filter(at: Context) -> Evaluated:
-    flow = at.condition("deserializer", FILTER) or _all_columns(at, decides(FILTER))
-    return Evaluated(columns=at.below[0].columns, rows=united((at.rows, flow)))
+def _typed_filter(context: Context) -> Evaluated:
+    flow = context.condition("deserializer", FILTER) or _all_columns(context, decides(FILTER))
+    return Evaluated(columns=context.below[0].columns, rows=united((context.rows, flow)))
 
 
-def _merged_rows(at: Context) -> Evaluated:
+def _merged_rows(context: Context) -> Evaluated:
     """Iceberg's MERGE: each clause gives all columns of the table, under a condition."""
-    known = at.columns
-    given: list[list[Flow]] = [[] for _ in nodes(at.node.get("output"))]
-    rows = [at.rows]
+    flows = context.columns
+    assigned: list[list[Flow]] = [[] for _ in nodes(context.node.get("output"))]
+    rows = [context.rows]
     for name in ("matchedInstructions", "notMatchedInstructions", "notMatchedBySourceInstructions"):
-        for clause in nodes(at.node.get(name)):
+        for clause in nodes(context.node.get(name)):
             conditions = nodes(clause.get("condition"))
-            rows += [through(decides(FILTER), at.evaluation.flow(each, known, at.outer)) for each in conditions]
+            condition_flows = (context.evaluation.flow(condition, flows, context.outer) for condition in conditions)
+            rows += [through(decides(FILTER), flow) for flow in condition_flows]
             for outputs in (clause.get("output"), clause.get("otherOutput")):
-                for place, each in enumerate(nodes(outputs)):
-                    if place < len(given):
-                        given[place].append(at.evaluation.flow(each, known, at.outer))
-    columns = [column_of(each, united(flows)) for each, flows in zip(nodes(at.node.get("output")), given, strict=True)]
+                for place, node in enumerate(nodes(outputs)):
+                    if place < len(assigned):
+                        assigned[place].append(context.evaluation.flow(node, flows, context.outer))
+    pairs = zip(nodes(context.node.get("output")), assigned, strict=True)
+    columns = [column_of(attribute, united(column_flows)) for attribute, column_flows in pairs]
     return Evaluated(columns=tuple(columns), rows=united(rows))
 
 
@@ -326,7 +338,7 @@ RULES: Mapping[str, Rule] = {
     "Union": _union,
     "Intersect": _decided_by_all(JOIN),
     "Except": _decided_by_all(JOIN),
-    "WithCTE": lambda at: at.below[-1],
+    "WithCTE": lambda context: context.below[-1],
     "CTERelationDef": _cte_definition,
     "CTERelationRef": _cte_reference,
     "UnionLoop": _union_loop,

@@ -30,10 +30,10 @@ class ValueKind:
     schema: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[str, ...] = ()
 
-    def value(self, given: Any) -> Any:
+    def value(self, value: Any) -> Any:
         """The value of what the file has; None if that is of another kind."""
         try:
-            return self.read(given)
+            return self.read(value)
         except (ValueError, TypeError, KeyError, AttributeError, OSError):
             return None
 
@@ -54,25 +54,25 @@ def text_of(words: str, pattern: re.Pattern[str]) -> ValueKind:
     """A text that matches a pattern as a whole."""
     return ValueKind(
         words=words,
-        read=lambda given: given if _text(given) and pattern.fullmatch(given) else None,
+        read=lambda value: value if _text(value) and pattern.fullmatch(value) else None,
         schema={**TEXT.schema, "pattern": f"^{pattern.pattern}$"},
     )
 
 
 def one_of(words: type[StrEnum]) -> ValueKind:
     """One of a few words."""
-    known = tuple(map(str, words))
-    return ValueKind(words=_either(known), read=words, schema={"enum": list(known)}, known=known)
+    choices = tuple(map(str, words))
+    return ValueKind(words=_either(choices), read=words, schema={"enum": list(choices)}, known=choices)
 
 
 def list_of(kind: ValueKind, words: str) -> ValueKind:
     """A list of values of a kind, as a tuple."""
 
-    def read(given: Any) -> tuple[Any, ...] | None:
-        if not isinstance(given, list) or len(given) > MAX_TEXTS:
+    def read(value: Any) -> tuple[Any, ...] | None:
+        if not isinstance(value, list) or len(value) > MAX_TEXTS:
             return None
-        found = tuple(map(kind.value, given))
-        return None if None in found else found
+        values = tuple(map(kind.value, value))
+        return None if None in values else values
 
     return ValueKind(words=words, read=read, schema={"type": "array", "items": kind.schema}, known=kind.known)
 
@@ -83,36 +83,36 @@ def one_or_more(kind: ValueKind, words: str) -> ValueKind:
     bounds = {"minItems": 1, "maxItems": MAX_TEXTS}
     return ValueKind(
         words=words,
-        read=lambda given: many.read(given if isinstance(given, list) else [given]) or None,
+        read=lambda value: many.read(value if isinstance(value, list) else [value]) or None,
         schema={"oneOf": [kind.schema, {**many.schema, **bounds}]},
         known=kind.known,
     )
 
 
-def number_to(most: int) -> ValueKind:
-    """A number from 0 to `most`."""
+def number_to(maximum: int) -> ValueKind:
+    """A number from 0 to `maximum`."""
 
-    def read(given: Any) -> float | None:
-        is_number = isinstance(given, int | float) and not isinstance(given, bool)
-        return float(given) if is_number and 0 <= given <= most else None
+    def read(value: Any) -> float | None:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return float(value) if is_number and 0 <= value <= maximum else None
 
     return ValueKind(
-        words=f"a number from 0 to {most:,}", read=read, schema={"type": "number", "minimum": 0, "maximum": most}
+        words=f"a number from 0 to {maximum:,}", read=read, schema={"type": "number", "minimum": 0, "maximum": maximum}
     )
 
 
-def _text(given: Any) -> str | None:
-    return given if isinstance(given, str) and len(given.strip()) > 0 and len(given) <= MAX_TEXT else None
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and len(value.strip()) > 0 and len(value) <= MAX_TEXT else None
 
 
-def _span(given: Any) -> timedelta | None:
-    found = _SPAN.fullmatch(given.strip()) if isinstance(given, str) else None
-    return int(found[1]) * _UNITS[found[2]] or None if found else None
+def _span(value: Any) -> timedelta | None:
+    match = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
+    return int(match[1]) * _UNITS[match[2]] or None if match else None
 
 
 def _either(words: Iterable[str]) -> str:
-    *others, last = (f'"{each}"' for each in words)
-    return f"{', '.join(others)} or {last}" if others else last
+    *first, last = (f'"{word}"' for word in words)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 TEXT = ValueKind(words="a text", read=_text, schema={"type": "string", "minLength": 1, "maxLength": MAX_TEXT})
@@ -122,5 +122,5 @@ SPAN = ValueKind(
     read=_span,
     schema={"type": "string", "pattern": f"^{_SPAN.pattern}$"},
 )
-SUBTABLE = ValueKind(words="a table", read=lambda given: given, schema={"type": "object"})
+SUBTABLE = ValueKind(words="a table", read=lambda value: value, schema={"type": "object"})
 """A table with keys of its own, which `RulesReader.table` reads."""

@@ -28,25 +28,25 @@ class Remark:
 
 def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
     """Whether a text as a whole has one of these patterns; any text does where there are none."""
-    given = tuple(patterns)
-    if not given:
+    texts = tuple(patterns)
+    if not texts:
         return lambda _: True
-    found = re.compile("|".join(translate(each.replace("[", "[[]")) for each in given), re.IGNORECASE)
-    return lambda text: found.match(text) is not None
+    regex = re.compile("|".join(translate(text_pattern.replace("[", "[[]")) for text_pattern in texts), re.IGNORECASE)
+    return lambda text: regex.match(text) is not None
 
 
-def nearest(words: Iterable[str], known: Iterable[str]) -> str:
+def nearest(words: Iterable[str], candidates: Iterable[str]) -> str:
     """The known name that is most like the first of these words that is like any; empty if none is. Wildcards at the
     ends of a pattern do not count.
     """
-    names = tuple(known)
-    return next((found[0] for word in words if (found := suggestion.nearest(word.strip("*/"), names))), "")
+    names = tuple(candidates)
+    return next((match[0] for word in words if (match := suggestion.nearest(word.strip("*/"), names))), "")
 
 
-def did_you_mean(words: Iterable[str], known: Iterable[str]) -> str:
+def did_you_mean(words: Iterable[str], candidates: Iterable[str]) -> str:
     """A question about the nearest known name, to end a sentence with; empty if none is like these words."""
-    found = nearest(words, known)
-    return f" Did you mean {found}?" if found else ""
+    suggested = nearest(words, candidates)
+    return f" Did you mean {suggested}?" if suggested else ""
 
 
 _PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
@@ -67,11 +67,11 @@ class RulesSource:
     tables: Mapping[str, Any]
     lines: Mapping[Place, int]
 
-    def line(self, *at: str | int) -> int:
+    def line(self, *path: str | int) -> int:
         """The line of a value, or of the nearest table around it; the first where there is none, 0 in JSON."""
-        while at and at not in self.lines:
-            at = at[:-1]
-        return self.lines.get(at, 0)
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 0)
 
 
 def read_source(text: str, place: str) -> RulesSource:
@@ -124,27 +124,27 @@ class RulesEntry:
 class RulesReader:
     """Reads a file. A wrong value is None until `finish` raises one error with all mistakes."""
 
-    def __init__(self, text: str, place: str, *, what: str = "rules file") -> None:
+    def __init__(self, text: str, place: str, *, kind: str = "rules file") -> None:
         """`place`: the file's path, for messages. Raises Misconfigured if it is neither TOML nor JSON."""
         self._source = read_source(text, place)
-        self._what = what
+        self._what = kind
         self._mistakes: list[tuple[int, str, str]] = []
 
-    def line(self, *at: str | int) -> int:
+    def line(self, *path: str | int) -> int:
         """The line of a value, or of the table that should have it."""
-        return self._source.line(*at)
+        return self._source.line(*path)
 
-    def wrong(self, what: str, *at: str | int) -> None:
+    def wrong(self, problem: str, *path: str | int) -> None:
         """Add a mistake in the value at a place. Messages name its line, or its keys in JSON."""
-        line = self.line(*at)
-        self._mistakes.append((line, str(line or f" {_path(at)}"), what))
+        line = self.line(*path)
+        self._mistakes.append((line, str(line or f" {_path(path)}"), problem))
 
     def finish(self) -> None:
         """Raise Misconfigured with all mistakes, each with its line; nothing happens without any."""
         if not self._mistakes:
             return
         place, number = self._source.place, len(self._mistakes)
-        lines = "\n".join(f"  {place}:{where}: {what}" for _, where, what in sorted(self._mistakes))
+        lines = "\n".join(f"  {place}:{location}: {problem}" for _, location, problem in sorted(self._mistakes))
         count = f"{number} mistakes" if number > 1 else "a mistake"
         raise Misconfigured(f"The {self._what} {place} has {count}, and nothing in it is used:\n{lines}")
 
@@ -153,94 +153,94 @@ class RulesReader:
         for name in self._source.tables.keys() - set(names):
             self.wrong(f"there is no table {name}.{_instead_of(name, names)}", name)
 
-    def value(self, kind: ValueKind, *at: str) -> Any:
+    def value(self, kind: ValueKind, *path: str) -> Any:
         """The value at a place; None if the file lacks it or it is wrong."""
-        found = self._found(*at)
-        return None if found is None else self._value(kind, found, *at)
+        raw = self._found(*path)
+        return None if raw is None else self._value(kind, raw, *path)
 
-    def table(self, keys: Keys, *at: str) -> RulesEntry:
+    def table(self, keys: Keys, *path: str) -> RulesEntry:
         """The table `[at]`; without values if the file lacks it."""
-        found = self._found(*at)
-        return RulesEntry(at=at, line=0, values={}) if found is None else self._entry(keys, found, *at)
+        raw = self._found(*path)
+        return RulesEntry(at=path, line=0, values={}) if raw is None else self._entry(keys, raw, *path)
 
-    def all_of(self, kind: ValueKind, *at: str) -> dict[str, Any]:
+    def all_of(self, kind: ValueKind, *path: str) -> dict[str, Any]:
         """The values of the table `[at]`, whose keys are names, each of this kind."""
-        found = self._found(*at)
-        names = found if isinstance(found, dict) else ()
-        return self.table(dict.fromkeys(names, Key(kind=kind, meaning="")), *at).values
+        raw = self._found(*path)
+        names = raw if isinstance(raw, dict) else ()
+        return self.table(dict.fromkeys(names, Key(kind=kind, meaning="")), *path).values
 
-    def named(self, keys: Keys, *at: str, most: int = MAX_TEXTS) -> dict[str, RulesEntry]:
+    def named(self, keys: Keys, *path: str, limit: int = MAX_TEXTS) -> dict[str, RulesEntry]:
         """The tables `[at.NAME]`, by their names."""
-        found, label = self._found(*at), ".".join(at)
-        if found is None:
+        raw, label = self._found(*path), ".".join(path)
+        if raw is None:
             return {}
-        if not isinstance(found, dict) or len(found) > most:
-            self.wrong(f"{label} must be tables, at most {most:,}: write [{label}.NAME] above each", *at)
+        if not isinstance(raw, dict) or len(raw) > limit:
+            self.wrong(f"{label} must be tables, at most {limit:,}: write [{label}.NAME] above each", *path)
             return {}
-        return {name: self._entry(keys, each, *at, name) for name, each in found.items()}
+        return {name: self._entry(keys, table, *path, name) for name, table in raw.items()}
 
-    def entries(self, keys: Keys, name: str, *, most: int = MAX_TEXTS) -> list[RulesEntry]:
+    def entries(self, keys: Keys, name: str, *, limit: int = MAX_TEXTS) -> list[RulesEntry]:
         """The tables `[[name]]`, in the file's order."""
-        found = self._found(name)
-        if found is None:
+        raw = self._found(name)
+        if raw is None:
             return []
-        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        if not isinstance(raw, list) or not all(isinstance(table, dict) for table in raw):
             self.wrong(f"{name} must be a list of tables: write [[{name}]] above each", name)
             return []
-        if len(found) > most:
-            self.wrong(f"there are {len(found):,} tables {name}, and at most {most:,} are read", name)
+        if len(raw) > limit:
+            self.wrong(f"there are {len(raw):,} tables {name}, and at most {limit:,} are read", name)
             return []
-        return [self._entry(keys, each, name, number) for number, each in enumerate(found)]
+        return [self._entry(keys, table, name, number) for number, table in enumerate(raw)]
 
     def twice(self, entries: Iterable[RulesEntry], key: str) -> None:
         """Refuse a value of this key that an earlier one of these tables has."""
         first: dict[Any, RulesEntry] = {}
         for entry in entries:
             name = entry.values.get(key)
-            before = first.setdefault(name, entry)
-            if name and before is not entry:
-                where = f"in line {before.line}" if before.line else _path(before.at)
-                self.wrong(f"{_label(entry.at)} {name} is there twice: the first is {where}", *entry.at)
+            earlier = first.setdefault(name, entry)
+            if name and earlier is not entry:
+                location = f"in line {earlier.line}" if earlier.line else _path(earlier.at)
+                self.wrong(f"{_label(entry.at)} {name} is there twice: the first is {location}", *entry.at)
 
-    def _found(self, *at: str) -> Any:
-        found: Any = self._source.tables
-        for name in at:
-            found = found.get(name) if isinstance(found, dict) else None
-        return found
+    def _found(self, *path: str) -> Any:
+        raw: Any = self._source.tables
+        for name in path:
+            raw = raw.get(name) if isinstance(raw, dict) else None
+        return raw
 
-    def _entry(self, keys: Keys, given: Any, *at: str | int) -> RulesEntry:
-        label = _label(at)
+    def _entry(self, keys: Keys, raw: Any, *path: str | int) -> RulesEntry:
+        label = _label(path)
         values: dict[str, Any] = {}
-        if not isinstance(given, dict):
-            self.wrong(f"{label} must be a table: write [{label}] above its keys", *at)
-            return RulesEntry(at=at, line=self.line(*at), values=values)
-        for name, value in given.items():
+        if not isinstance(raw, dict):
+            self.wrong(f"{label} must be a table: write [{label}] above its keys", *path)
+            return RulesEntry(at=path, line=self.line(*path), values=values)
+        for name, value in raw.items():
             if key := keys.get(name):
-                values[name] = self._value(key.kind, value, *at, name)
+                values[name] = self._value(key.kind, value, *path, name)
             else:
-                self.wrong(f"{label} has no key {name}.{_instead_of(name, keys)}", *at, name)
+                self.wrong(f"{label} has no key {name}.{_instead_of(name, keys)}", *path, name)
         for name, key in keys.items():
-            if key.needed and name not in given:
-                self.wrong(f"{label} needs {name}: {key.meaning}", *at)
-        return RulesEntry(at=at, line=self.line(*at), values=values)
+            if key.needed and name not in raw:
+                self.wrong(f"{label} needs {name}: {key.meaning}", *path)
+        return RulesEntry(at=path, line=self.line(*path), values=values)
 
-    def _value(self, kind: ValueKind, given: Any, *at: str | int) -> Any:
-        value = kind.value(given)
+    def _value(self, kind: ValueKind, raw: Any, *path: str | int) -> Any:
+        value = kind.value(raw)
         if value is None:
-            words = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
-            near = did_you_mean([each for each in words if each not in kind.known], kind.known)
-            self.wrong(f"{at[-1]} must be {kind.words}{near and f'.{near}'}", *at)
+            words = [word for word in (raw if isinstance(raw, list) else [raw]) if isinstance(word, str)]
+            near = did_you_mean([word for word in words if word not in kind.known], kind.known)
+            self.wrong(f"{path[-1]} must be {kind.words}{near and f'.{near}'}", *path)
         return value
 
 
-def _instead_of(name: str, known: Collection[str]) -> str:
-    return did_you_mean([name], known) or f" Use {', '.join(sorted(known))}"
+def _instead_of(name: str, keys: Collection[str]) -> str:
+    return did_you_mean([name], keys) or f" Use {', '.join(sorted(keys))}"
 
 
-def _path(at: Place) -> str:
-    return ".".join(map(str, at))
+def _path(place: Place) -> str:
+    return ".".join(map(str, place))
 
 
-def _label(at: Place) -> str:
+def _label(place: Place) -> str:
     """The name of a table, as its header has it."""
-    return ".".join(part for part in at if isinstance(part, str))
+    return ".".join(part for part in place if isinstance(part, str))

@@ -42,23 +42,25 @@ class Number:
 
 def span(unit: str, *, never: bool = False) -> Number:
     """A parser of a time of up to ten years, in `minutes`, `hours` or `days`. `never`: 0 is allowed, and gives None."""
-    one = timedelta(**{unit: 1})
-    most = timedelta(days=MAX_DAYS) / one
+    unit_span = timedelta(**{unit: 1})
+    maximum = timedelta(days=MAX_DAYS) / unit_span
     return Number(
-        bounds=f"{unit}, {'0 or more' if never else 'above 0'}, at most {most:,.0f}",
-        fits=lambda number: 0 < number <= most or (never and number == 0),
-        value=lambda number: number * one if number else None,
+        bounds=f"{unit}, {'0 or more' if never else 'above 0'}, at most {maximum:,.0f}",
+        fits=lambda number: 0 < number <= maximum or (never and number == 0),
+        value=lambda number: number * unit_span if number else None,
     )
 
 
-def whole(unit: str, most: int) -> Number:
-    """A parser of a whole number from 1 to `most`."""
-    return Number(bounds=f"{unit}, from 1 to {most:,}", fits=lambda number: 0 < number <= most, read=int, value=int)
+def whole(unit: str, maximum: int) -> Number:
+    """A parser of a whole number from 1 to `maximum`."""
+    return Number(
+        bounds=f"{unit}, from 1 to {maximum:,}", fits=lambda number: 0 < number <= maximum, read=int, value=int
+    )
 
 
-def rate(unit: str, most: int) -> Number:
-    """A parser of a number from 0 to `most`."""
-    return Number(bounds=f"{unit}, from 0 to {most:,}", fits=lambda number: 0 <= number <= most)
+def rate(unit: str, maximum: int) -> Number:
+    """A parser of a number from 0 to `maximum`."""
+    return Number(bounds=f"{unit}, from 0 to {maximum:,}", fits=lambda number: 0 <= number <= maximum)
 
 
 def or_nothing(parse: Callable[[str], str]) -> Callable[[str], str]:
@@ -97,14 +99,14 @@ _NODES = re.compile(r"[a-z0-9_*?]*[a-z][a-z0-9_*?]*")
 
 def nodes(text: str) -> tuple[str, ...]:
     """A parser of nodes of Spark's job names, or patterns of them, separated by commas."""
-    found = _separated(text)
-    wrong = [node for node in found if not _NODES.fullmatch(node)]
+    names = _separated(text)
+    wrong = [node for node in names if not _NODES.fullmatch(node)]
     if wrong:
         raise ValueError(
             f"{', '.join(map(repr, wrong))}: an operation is a node of Spark's job names, such as append_data or"
             " execute_*_command: small letters, digits, _ and the wildcards * and ?, separated by commas"
         )
-    return found
+    return names
 
 
 def _separated(text: str) -> tuple[str, ...]:
@@ -113,15 +115,15 @@ def _separated(text: str) -> tuple[str, ...]:
 
 def patterns(text: str) -> tuple[str, ...]:
     """A parser of patterns of names with `*` and `?`, separated by commas."""
-    found = _separated(text)
-    if text.strip() and not found:
+    texts = _separated(text)
+    if text.strip() and not texts:
         raise ValueError("holds only commas: write patterns separated by commas, or leave it out")
-    for pattern in found:
+    for pattern in texts:
         if not pattern.isprintable():
             raise ValueError(f"{pattern!r} holds characters that no name has")
         if not pattern.strip("*?"):
             raise ValueError(f"{pattern!r} matches everything: write a part of a name, or leave the setting out")
-    return found
+    return texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,15 +168,15 @@ def endpoint(text: str) -> str:
 
 def addresses(text: str) -> tuple[tuple[str, str], ...]:
     """A parser of addresses by name, as `name=https://…`, separated by white space."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for number, word in enumerate(text.split(), start=1):
         name, _, address = word.partition("=")
-        if not name or name in found or not address.startswith(_ALLOWED):
+        if not name or name in by_name or not address.startswith(_ALLOWED):
             raise ValueError(  # without the address, which lets in
                 f"entry {number} must be NAME=https://… (http:// only for this machine), each name once"
             )
-        found[name] = address
-    return tuple(found.items())
+        by_name[name] = address
+    return tuple(by_name.items())
 
 
 _COLLECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")

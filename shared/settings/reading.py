@@ -68,8 +68,8 @@ class Difference:
 
 def texts_to_record(environment: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
     """The texts that the functions put on record, given or default. `values` are the parsed ones."""
-    found = {name: environment.get(name) or setting.default or "" for name, setting in RECORDED.items()}
-    return {**found, NAMES: values[NAMES].text if values[NAMES] else ""}
+    texts = {name: environment.get(name) or setting.default or "" for name, setting in RECORDED.items()}
+    return {**texts, NAMES: values[NAMES].text if values[NAMES] else ""}
 
 
 def recorded_value(setting: Setting, record: Mapping[str, str]) -> Any:
@@ -99,22 +99,22 @@ def differences(record: Mapping[str, str], environment: Mapping[str, str]) -> tu
     """The recorded settings to which this environment gives another value, without shadow mode, which holds if either
     side has it. A setting that is not set, or can't be read, is no difference.
     """
-    found = []
+    differing = []
     for name, setting in RECORDED.items():
-        here = environment.get(name)
-        if not here or name == SHADOW or name not in record:
+        own_text = environment.get(name)
+        if not own_text or name == SHADOW or name not in record:
             continue
         try:
-            ours = setting.parse(here)
+            own_value = setting.parse(own_text)
         except (ValueError, OverflowError):
             continue  # `load` names it
         if name == NAMES:
-            here, differs = ours.text, ours.text != record[name]
+            own_text, differs = own_value.text, own_value.text != record[name]
         else:
-            differs = ours != recorded_value(setting, record)
+            differs = own_value != recorded_value(setting, record)
         if differs:
-            found.append(Difference(name=name, functions=_shown(name, record[name]), here=_shown(name, here)))
-    return tuple(found)
+            differing.append(Difference(name=name, functions=_shown(name, record[name]), here=_shown(name, own_text)))
+    return tuple(differing)
 
 
 def _shown(name: str, text: str) -> str:
@@ -130,8 +130,8 @@ _PLACES = (STORAGE, DATA, "THROUGHLINE_CATALOG_")
 
 def named(environment: Mapping[str, str] | None = None, *, place: bool = False) -> bool:
     """Whether the environment names a Throughline: by any setting, or with `place` by one that says where it is."""
-    found = os.environ if environment is None else environment
-    return any(setting.name in found for setting in SETTINGS if not place or setting.name.startswith(_PLACES))
+    variables = os.environ if environment is None else environment
+    return any(setting.name in variables for setting in SETTINGS if not place or setting.name.startswith(_PLACES))
 
 
 def differing(record: Mapping[str, str], environment: Mapping[str, str] | None = None) -> tuple[Difference, ...]:
@@ -164,20 +164,23 @@ def load(
 
     Raises Misconfigured with all problems.
     """
-    theirs = record or {}
+    recorded = record or {}
     if environment is None:
         reach_loopback_directly()
-    given = os.environ if environment is None else environment
-    found = {**given, **{name: text for name, text in (over or {}).items() if name == ENDPOINT or name not in theirs}}
-    check_record(theirs)
-    if SHADOW in theirs and recorded_value(RECORDED[SHADOW], theirs):
-        found[SHADOW] = theirs[SHADOW]
-    values, problems = _parsed(found, theirs, catalog=catalog)
-    storage = _storage(values, _network(found), problems)
+    own_variables = os.environ if environment is None else environment
+    variables = {
+        **own_variables,
+        **{name: text for name, text in (over or {}).items() if name == ENDPOINT or name not in recorded},
+    }
+    check_record(recorded)
+    if SHADOW in recorded and recorded_value(RECORDED[SHADOW], recorded):
+        variables[SHADOW] = recorded[SHADOW]
+    values, problems = _parsed(variables, recorded, catalog=catalog)
+    storage = _storage(values, _network(variables), problems)
     if values.get("THROUGHLINE_CATALOG_USER") and not values.get("THROUGHLINE_CATALOG_TOKEN"):
         problems.append("THROUGHLINE_CATALOG_USER needs a password: set THROUGHLINE_CATALOG_TOKEN to it")
     if problems:
-        raise Misconfigured("The settings are not complete:\n" + "\n".join(f"  - {each}" for each in problems))
+        raise Misconfigured("The settings are not complete:\n" + "\n".join(f"  - {problem}" for problem in problems))
     return Settings(
         storage=storage,
         catalog=CatalogSettings(
@@ -231,23 +234,25 @@ def load(
             scope=values["THROUGHLINE_CANARY_SCOPE"],
             every=timedelta(minutes=values["THROUGHLINE_CANARY_MINUTES"]),
         ),
-        to_record=texts_to_record(found, values) if catalog and not theirs else {},
+        to_record=texts_to_record(variables, values) if catalog and not recorded else {},
     )
 
 
 def _storage(values: Mapping[str, Any], network: Network, problems: list[str]) -> StorageSettings:
     """The account of the data if it is given, else the functions' own. Adds missing settings to `problems`."""
-    own, data = ([f"{account}__{service}ServiceUri" for service in ("blob", "table")] for account in (STORAGE, DATA))
-    apart = any(values.get(name) for name in data)
-    names = data if apart else own
+    host_names, data = (
+        [f"{account}__{service}ServiceUri" for service in ("blob", "table")] for account in (STORAGE, DATA)
+    )
+    is_separate = any(values.get(name) for name in data)
+    names = data if is_separate else host_names
     blobs, tables = (values.get(name) or "" for name in names)
-    if apart and not (blobs and tables):
+    if is_separate and not (blobs and tables):
         problems.append(f"{data[0]} and {data[1]} belong together: set both, or neither")
     elif not (blobs and tables) and not values.get(STORAGE):
-        problems.append(f"{STORAGE} (a connection string), or {own[0]} and {own[1]}, must be set")
+        problems.append(f"{STORAGE} (a connection string), or {host_names[0]} and {host_names[1]}, must be set")
     return StorageSettings(
         network=network,
-        connection_string="" if apart else values.get(STORAGE) or "",
+        connection_string="" if is_separate else values.get(STORAGE) or "",
         blob_endpoint=blobs,
         table_endpoint=tables,
         client_id=values[f"{STORAGE}__clientId"],
@@ -258,8 +263,8 @@ def _network(environment: Mapping[str, str]) -> Network:
     """The network by the usual variables, which are no settings of ours: `HTTPS_PROXY`, `NO_PROXY`,
     `REQUESTS_CA_BUNDLE`. Loopback needs no proxy.
     """
-    whole = {**environment, **without_proxy(environment)}
-    folded = {name.lower(): value for name, value in sorted(whole.items()) if value}
+    variables = {**environment, **without_proxy(environment)}
+    folded = {name.lower(): value for name, value in sorted(variables.items()) if value}
     return Network(
         proxies={kind: folded[f"{kind}_proxy"] for kind in ("http", "https", "all", "no") if f"{kind}_proxy" in folded},
         authorities=folded.get("requests_ca_bundle", folded.get("curl_ca_bundle", "")),
@@ -270,17 +275,19 @@ def _patterns(values: Mapping[str, Any], kind: str) -> Patterns:
     return Patterns(include=values[f"THROUGHLINE_INCLUDE_{kind}"], exclude=values[f"THROUGHLINE_EXCLUDE_{kind}"])
 
 
-def _parsed(found: Mapping[str, str], record: Mapping[str, str], *, catalog: bool) -> tuple[dict[str, Any], list[str]]:
+def _parsed(
+    variables: Mapping[str, str], record: Mapping[str, str], *, catalog: bool
+) -> tuple[dict[str, Any], list[str]]:
     """The values of all settings, and the problems of those that have none."""
     values: dict[str, Any] = {}
     problems: list[str] = []
     for setting in SETTINGS:
-        if setting.name in record and not found.get(setting.name):
+        if setting.name in record and not variables.get(setting.name):
             values[setting.name] = recorded_value(setting, record)
             continue
         text = setting.default
         if catalog or setting.of_receiver:
-            text = found.get(setting.name) or text
+            text = variables.get(setting.name) or text
         if text is None:
             if catalog:
                 problems.append(f"{setting.name} is missing. {setting.meaning}")

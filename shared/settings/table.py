@@ -305,8 +305,8 @@ def settings_table() -> str:
     """A Markdown table with a line for each setting: name, default, bounds, meaning, and what a change touches."""
     lines = ["| setting | default | bounds | meaning | a change touches |", "|---|---|---|---|---|"]
     lines += [
-        f"| `{each.name}` | {_default(each)} | {each.bounds} | {each.meaning} | {each.effect.value} |"
-        for each in SETTINGS
+        f"| `{setting.name}` | {_default(setting)} | {setting.bounds} | {setting.meaning} | {setting.effect.value} |"
+        for setting in SETTINGS
     ]
     return "\n".join(lines)
 
@@ -315,7 +315,7 @@ def sources_table() -> str:
     """A Markdown table of the settings by where commands take them from."""
     lines = ["| commands take from | these settings |", "|---|---|"]
     for source in SettingSource:
-        names = ", ".join(f"`{each.name}`" for each in SETTINGS if each.source is source)
+        names = ", ".join(f"`{setting.name}`" for setting in SETTINGS if setting.source is source)
         lines.append(f"| **{source.name.lower()}**: {source.value} | {names} |")
     return "\n".join(lines)
 
@@ -328,11 +328,11 @@ def rendered(page: str) -> str:
     """The page with its tables as they are now. Raises ValueError where it lacks a table's comments."""
     tables: Mapping[str, str] = {"settings": settings_table(), "sources": sources_table()}
     for name, table in tables.items():
-        before, after = f"<!-- {name} -->", f"<!-- /{name} -->"
-        if before not in page or after not in page:
-            raise ValueError(f"the page lacks {before} … {after}, where the table belongs")
-        head, tail = page.split(before, maxsplit=1)[0], page.split(after)[1]
-        page = f"{head}{before}\n\n{table}\n\n{after}{tail}"
+        opening, closing = f"<!-- {name} -->", f"<!-- /{name} -->"
+        if opening not in page or closing not in page:
+            raise ValueError(f"the page lacks {opening} … {closing}, where the table belongs")
+        head, tail = page.split(opening, maxsplit=1)[0], page.split(closing)[1]
+        page = f"{head}{opening}\n\n{table}\n\n{closing}{tail}"
     return page
 
 

@@ -67,17 +67,17 @@ def compare_and_swap(
     for attempt in range(MAX_ATTEMPTS):
         if attempt > first_reading:
             sleep(random.uniform(0, _FIRST_BACKOFF * 2**attempt))
-        found = storage.read(*place) if attempt >= first_reading else read
-        before = decode(found) if found else None
-        after = change(before)
-        etag = found.etag if found else ""
-        if before == after:
-            return Swapped(before=before, after=after, etag=etag)
-        if after is None:
+        row = storage.read(*place) if attempt >= first_reading else read
+        old = decode(row) if row else None
+        new = change(old)
+        etag = row.etag if row else ""
+        if old == new:
+            return Swapped(before=old, after=new, etag=etag)
+        if new is None:
             if storage.delete(*place, etag):
-                return Swapped(before=before, after=None)
-        elif written := write_if_unchanged(storage, place.table, replace(encode(after), etag=etag)):
-            return Swapped(before=before, after=after, etag=written)
+                return Swapped(before=old, after=None)
+        elif etag_written := write_if_unchanged(storage, place.table, replace(encode(new), etag=etag)):
+            return Swapped(before=old, after=new, etag=etag_written)
     raise WriteConflict(
         f"Row {place.key[:80]} of {place.table} was changed by others during each of {MAX_ATTEMPTS} attempts to write"
         " it: this work is tried again",

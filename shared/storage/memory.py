@@ -43,13 +43,13 @@ class MemoryStorage:
 
     def get(self, container: str, name: str) -> bytes | None:
         """As the port says."""
-        found = self._blobs.get(container, {}).get(name)
-        return found[0] if found else None
+        blob = self._blobs.get(container, {}).get(name)
+        return blob[0] if blob else None
 
     def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
         """As the port says."""
-        found = self.get(container, name)
-        return None if found is None else found[offset : offset + length]
+        content = self.get(container, name)
+        return None if content is None else content[offset : offset + length]
 
     def delete_blob(self, container: str, name: str) -> None:
         """As the port says."""
@@ -59,8 +59,8 @@ class MemoryStorage:
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """As the port says."""
         with self._lock:
-            found = sorted(self._blobs.get(container, {}).items())
-        for name, (data, arrived) in found:
+            entries = sorted(self._blobs.get(container, {}).items())
+        for name, (data, arrived) in entries:
             if name.startswith(prefix):
                 yield BlobFact(name=name, size=len(data), arrived=arrived)
 
@@ -88,14 +88,14 @@ class MemoryStorage:
     def replace(self, table: str, row: Row) -> str | None:
         """As the port says."""
         with self._lock:
-            found = self._row(table, row.partition, row.key)
-            return self._write(table, row) if found and found.etag == row.etag else None
+            stored = self._row(table, row.partition, row.key)
+            return self._write(table, row) if stored and stored.etag == row.etag else None
 
     def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
         """As the port says."""
         with self._lock:
-            found = self._row(table, partition, key)
-            if found and etag is not None and found.etag != etag:
+            stored = self._row(table, partition, key)
+            if stored and etag is not None and stored.etag != etag:
                 return False
             self._tables.get(table, {}).get(partition, {}).pop(key, None)
             return True
@@ -115,14 +115,16 @@ class MemoryStorage:
     def partition(self, table: str, partition: str, *, since: str = "", before: str = "") -> Iterator[Row]:
         """As the port says."""
         with self._lock:
-            found = sorted(self._tables.get(table, {}).get(partition, {}).items())
-        return (row for key, row in found if since <= key and (not before or key < before))
+            rows = sorted(self._tables.get(table, {}).get(partition, {}).items())
+        return (row for key, row in rows if since <= key and (not before or key < before))
 
     def scan(self, table: str) -> Iterator[Row]:
         """As the port says."""
         with self._lock:
-            found = [row for _, rows in sorted(self._tables.get(table, {}).items()) for _, row in sorted(rows.items())]
-        return iter(found)
+            rows_in_order = [
+                row for _, rows in sorted(self._tables.get(table, {}).items()) for _, row in sorted(rows.items())
+            ]
+        return iter(rows_in_order)
 
     def lease(self, name: str, seconds: int) -> "MemoryLease | None":
         """As the port says."""
@@ -177,10 +179,10 @@ class MemoryLease:
     def renew(self) -> bool:
         """As the port says."""
         with self.storage._lock:  # noqa: SLF001 - one class in two parts
-            mine = self.storage._leases.get(self.name, ("", 0.0))[0] == self.holder  # noqa: SLF001
-            if mine:
+            is_own = self.storage._leases.get(self.name, ("", 0.0))[0] == self.holder  # noqa: SLF001
+            if is_own:
                 self.storage._leases[self.name] = (self.holder, self.storage.clock() + self.seconds)  # noqa: SLF001
-            return mine
+            return is_own
 
     def release(self) -> None:
         """As the port says."""

@@ -101,10 +101,10 @@ def chunks(operations: Sequence[Operation]) -> Iterator[tuple[Operation, ...]]:
 def _size(operation: Operation) -> int:
     """The bytes that an operation takes in a request, at most."""
     row = operation.row
-    around = (
+    overhead = (
         _OPERATION_BYTES + _KEY_CHARACTER_BYTES * (len(row.partition) + len(row.key)) + _CELL_BYTES * len(row.values)
     )
-    return around + len(msgspec.json.encode(row.values))
+    return overhead + len(msgspec.json.encode(row.values))
 
 
 def refuse_misfit(operations: Sequence[Operation]) -> None:

@@ -69,9 +69,9 @@ def translated_errors() -> Iterator[None]:
             raise StorageUnavailable(f"Storage's answer can't be read: {type(error).__name__}") from None
         if error.status_code not in _TRANSIENT and "BeingDeleted" not in str(error):
             raise
-        asked = getattr(error.response, "headers", {}).get("Retry-After", "")
+        delay = getattr(error.response, "headers", {}).get("Retry-After", "")
         kind = StorageBusy if error.status_code in _THROTTLED else StorageUnavailable
-        raise kind(f"Storage answered {error.status_code}", after=retry_after(asked) or 5.0) from None
+        raise kind(f"Storage answered {error.status_code}", after=retry_after(delay) or 5.0) from None
 
 
 def error_code(content: bytes) -> str:
@@ -88,7 +88,7 @@ def expect_conflict(answer: Any, code: str) -> None:
 
 def _forbidden(text: str) -> StorageForbidden:
     """The error for a refusal, by the code in its text: the tables' SDK sets no `error_code`."""
-    code = next((each for each in _MEANINGS if each and each in text), "")
+    code = next((meaning for meaning in _MEANINGS if meaning and meaning in text), "")
     return StorageForbidden(f"Storage refused our identity or access: {_MEANINGS[code]}", code=code)
 
 

@@ -131,8 +131,8 @@ def _encoded_operation(table: str, operation: Operation, address: str) -> bytes:
     return f"{head}Content-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def _operation_answer(start: re.Match[bytes], rest: bytes) -> OperationAnswer:
-    head, _, body = rest.partition(b"\r\n\r\n")
+def _operation_answer(start: re.Match[bytes], message: bytes) -> OperationAnswer:
+    head, _, body = message.partition(b"\r\n\r\n")
     etag = _ETAG.search(head)
     return OperationAnswer(
         status=int(start[1]),

@@ -123,7 +123,7 @@ class Connection:
         while status < HTTPStatus.OK:  # interim responses come before the final one
             version, status, reason = _status_line(self._stream)
             headers = _headers(self._stream)
-        kept = version != "HTTP/1.0" and headers.get("connection") != "close"
+        keep_alive = version != "HTTP/1.0" and headers.get("connection") != "close"
         if method == "HEAD" or status in _WITHOUT_BODY:
             content = b""
         elif headers.get("transfer-encoding") == "chunked":
@@ -131,8 +131,8 @@ class Connection:
         elif length := headers.get("content-length"):
             content = _exactly(self._stream, _number(length, 10))
         else:
-            content, kept = self._stream.read(), False
-        self.reusable = kept
+            content, keep_alive = self._stream.read(), False
+        self.reusable = keep_alive
         return Answer(status, reason, headers, content)
 
 
@@ -148,8 +148,8 @@ def _encoded_head(method: str, target: str, headers: Mapping[str, str], length: 
 
 def _status_line(stream: BinaryIO) -> tuple[str, int, str]:
     line = _line(stream).decode("latin-1")
-    version, _, rest = line.partition(" ")
-    status, _, reason = rest.partition(" ")
+    version, _, status_and_reason = line.partition(" ")
+    status, _, reason = status_and_reason.partition(" ")
     if not version.startswith("HTTP/1.") or not status.isdecimal():
         raise BadStatusLine(line)
     return version, int(status), reason

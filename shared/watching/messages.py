@@ -117,43 +117,45 @@ def decoded(data: bytes) -> Message:
     return _DECODER.decode(data)
 
 
-def messages(before: Snapshot, after: Snapshot, *, comparison: str, now: datetime) -> tuple[Message, ...]:
+def messages(old_snapshot: Snapshot, new_snapshot: Snapshot, *, comparison: str, now: datetime) -> tuple[Message, ...]:
     """The messages about all changes from one snapshot to the next. `comparison`: a name that no other pair of
     snapshots has.
     """
-    was, is_now = views(before, after)
-    found = sorted(changes(before, after), key=_group)
-    return tuple(_message(was, is_now, tuple(group), comparison, now) for _, group in groupby(found, key=_group))
+    was, is_now = views(old_snapshot, new_snapshot)
+    sorted_changes = sorted(changes(old_snapshot, new_snapshot), key=_group)
+    return tuple(
+        _message(was, is_now, tuple(group), comparison, now) for _, group in groupby(sorted_changes, key=_group)
+    )
 
 
 def _group(change: Change) -> tuple[str, int, tuple[str, str]]:
     return str(change.topic), -change.severity.rank, change.subject
 
 
-def _message(was: View, now: View, found: Sequence[Change], comparison: str, decided: datetime) -> Message:
-    first = found[0]
-    named = found[:MAX_NAMED]
+def _message(was: View, now: View, group: Sequence[Change], comparison: str, decided: datetime) -> Message:
+    first = group[0]
+    named = group[:MAX_NAMED]
     subject = _subject(was, now, first)
-    hit = _hit(was, now, found)
-    owned = (subject.owner, *(one.owner for one in hit.datasets))
-    owners = dict.fromkeys(name for each in owned for name in each.split(", ") if name)
+    hit = _hit(was, now, group)
+    owned = (subject.owner, *(dataset.owner for dataset in hit.datasets))
+    owners = dict.fromkeys(name for owner_list in owned for name in owner_list.split(", ") if name)
     return Message(
         id=_id(comparison, str(first.topic), str(first.severity), *first.subject),
         decided=decided,
         topic=first.topic,
         severity=first.severity,
         subject=subject,
-        title=headline(found, subject.name),
+        title=headline(group, subject.name),
         changes=tuple(map(_change, named)),
-        count=len(found),
+        count=len(group),
         hit=hit,
         owners=tuple(owners),
     )
 
 
-def _change(found: Change) -> MessageChange:
-    text = sentence(found)
-    return MessageChange(kind=found.kind, text=text, column=found.column, before=found.before, after=found.after)
+def _change(change: Change) -> MessageChange:
+    text = sentence(change)
+    return MessageChange(kind=change.kind, text=text, column=change.column, before=change.before, after=change.after)
 
 
 def _id(*parts: str) -> str:
@@ -171,30 +173,30 @@ def _subject(was: View, now: View, change: Change) -> Subject:
     return Subject(type=kind, qualified_name=name, name=dataset.name, owner=dataset.owner)
 
 
-def _hit(was: View, now: View, found: Iterable[Change]) -> Hit:
+def _hit(was: View, now: View, changes: Iterable[Change]) -> Hit:
     """What is downstream of these changes: by columns, and by tables if a whole data set or job changed. A column that
     a lost mask exposes, a data set that a job writes, and one that a policy names are downstream of their subject.
     """
     columns: dict[ColumnKey, None] = {}
     datasets: dict[DatasetKey, None] = {}
     processes: dict[str, None] = {}
-    for change in found:
+    for change in changes:
         view = was if change.was else now
         exposed = change.others if change.topic is Topic.MASK else ()
         reached = view.downstream(change.starts)
         columns |= dict.fromkeys((*exposed, *reached.columns))
-        datasets |= dict.fromkeys(each[:2] for each in (*exposed, *reached.columns))
+        datasets |= dict.fromkeys(key[:2] for key in (*exposed, *reached.columns))
         processes |= dict.fromkeys((*(change.processes if exposed else ()), *reached.processes))
         if not change.column:
             for dataset in _whole(now, change):
                 fed = view.fed(dataset)
-                itself = () if dataset == change.subject else (dataset,)
-                datasets |= dict.fromkeys((*itself, *fed.datasets))
+                start = () if dataset == change.subject else (dataset,)
+                datasets |= dict.fromkeys((*start, *fed.datasets))
                 processes |= dict.fromkeys(fed.processes)
     return Hit(
-        columns=tuple(ColumnHit(type=each[0], qualified_name=each[1], column=each[2]) for each in _most(columns)),
-        datasets=tuple(_dataset_hit(was, now, each) for each in _most(datasets)),
-        processes=tuple(_process_hit(was, now, each) for each in _most(processes)),
+        columns=tuple(ColumnHit(type=key[0], qualified_name=key[1], column=key[2]) for key in _most(columns)),
+        datasets=tuple(_dataset_hit(was, now, key) for key in _most(datasets)),
+        processes=tuple(_process_hit(was, now, name) for name in _most(processes)),
         column_count=len(columns),
         dataset_count=len(datasets),
         process_count=len(processes),
@@ -206,21 +208,23 @@ def _whole(now: View, change: Change) -> tuple[DatasetKey, ...]:
     if change.process:
         keys = tuple(now.datasets)
         return tuple(keys[number] for number in now.processes[change.process].outputs)
-    return (change.dataset,) if change.dataset[1] else tuple(each[:2] for each in change.others)
+    return (change.dataset,) if change.dataset[1] else tuple(other[:2] for other in change.others)
 
 
-def _most(found: Iterable[T]) -> Iterator[T]:
-    return islice(found, MAX_NAMED)
+def _most(values: Iterable[T]) -> Iterator[T]:
+    return islice(values, MAX_NAMED)
 
 
 def _dataset_hit(was: View, now: View, key: DatasetKey) -> DatasetHit:
-    found = now.datasets.get(key) or was.datasets[key]
-    return DatasetHit(type=key[0], qualified_name=key[1], name=found.name, owner=found.owner)
+    dataset = now.datasets.get(key) or was.datasets[key]
+    return DatasetHit(type=key[0], qualified_name=key[1], name=dataset.name, owner=dataset.owner)
 
 
 def _process_hit(was: View, now: View, name: str) -> ProcessHit:
-    found = now.processes.get(name) or was.processes[name]
-    return ProcessHit(qualified_name=name, name=found.name, platform=found.platform, job=found.job, link=found.link)
+    process = now.processes.get(name) or was.processes[name]
+    return ProcessHit(
+        qualified_name=name, name=process.name, platform=process.platform, job=process.job, link=process.link
+    )
 
 
 def schema_text() -> str:

@@ -37,51 +37,51 @@ def body(message: Message, kind: ChannelKind) -> bytes:
     return _BODIES[kind](message)
 
 
-def lines(message: Message, most: int = _MAX_LINES) -> list[str]:
-    """The message as lines of text, the title first. `most`: changes, and names of each kind."""
+def lines(message: Message, limit: int = _MAX_LINES) -> list[str]:
+    """The message as lines of text, the title first. `limit`: changes, and names of each kind."""
     owners = [f"Owner: {', '.join(message.owners)}"] if message.owners else []
-    return [f"{message.title} ({message.severity})", *_changes(message, most), *_hit(message, most), *owners]
+    return [f"{message.title} ({message.severity})", *_changes(message, limit), *_hit(message, limit), *owners]
 
 
-def _changes(message: Message, most: int) -> list[str]:
-    return _bounded([each.text for each in message.changes], message.count, most)
+def _changes(message: Message, limit: int) -> list[str]:
+    return _bounded([change.text for change in message.changes], message.count, limit)
 
 
-def _hit(message: Message, most: int) -> list[str]:
+def _hit(message: Message, limit: int) -> list[str]:
     hit = message.hit
-    columns = [column_name((each.type, each.qualified_name, each.column)) for each in hit.columns]
+    columns = [column_name((column.type, column.qualified_name, column.column)) for column in hit.columns]
     parts = (
         ("columns", columns, hit.column_count),
-        ("data sets", [each.name for each in hit.datasets], hit.dataset_count),
-        ("processes", [each.name for each in hit.processes], hit.process_count),
+        ("data sets", [dataset.name for dataset in hit.datasets], hit.dataset_count),
+        ("processes", [process.name for process in hit.processes], hit.process_count),
     )
     return [
-        f"Downstream {what} ({count:,}): {', '.join(_bounded(names, count, most))}"
-        for what, names, count in parts
+        f"Downstream {label} ({count:,}): {', '.join(_bounded(names, count, limit))}"
+        for label, names, count in parts
         if count
     ]
 
 
-def _bounded(found: Sequence[str], count: int, most: int) -> list[str]:
-    shown = [_cut(each, _MAX_LINE) for each in found[:most]]
-    return [*shown, f"and {count - len(shown):,} more"] if count > len(shown) else shown
+def _bounded(texts: Sequence[str], count: int, limit: int) -> list[str]:
+    lines = [_cut(text, _MAX_LINE) for text in texts[:limit]]
+    return [*lines, f"and {count - len(lines):,} more"] if count > len(lines) else lines
 
 
-def _cut(text: str, most: int) -> str:
-    shown = visible(text)
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+def _cut(text: str, limit: int) -> str:
+    text_to_show = visible(text)
+    return text_to_show if len(text_to_show) <= limit else f"{text_to_show[: limit - 1]}…"
 
 
 def _slack(message: Message) -> bytes:
     title = f"{_MARKS[message.severity]} {message.title}"
-    sections = ([f"• {each}" for each in _changes(message, _MAX_LINES)], _hit(message, _MAX_LINES))
+    sections = ([f"• {change}" for change in _changes(message, _MAX_LINES)], _hit(message, _MAX_LINES))
     context = " · ".join(filter(None, (message.severity, message.subject.qualified_name, ", ".join(message.owners))))
     return msgspec.json.encode(
         {
             "text": _mrkdwn([_cut(title, _MAX_HEADER)]),
             "blocks": [
                 {"type": "header", "text": {"type": "plain_text", "text": _cut(title, _MAX_HEADER)}},
-                *({"type": "section", "text": {"type": "mrkdwn", "text": _mrkdwn(each)}} for each in sections if each),
+                *({"type": "section", "text": {"type": "mrkdwn", "text": _mrkdwn(part)}} for part in sections if part),
                 {"type": "context", "elements": [{"type": "mrkdwn", "text": _mrkdwn([_cut(context, _MAX_LINE)])}]},
             ],
         }
@@ -90,26 +90,26 @@ def _slack(message: Message) -> bytes:
 
 def _mrkdwn(texts: Iterable[str]) -> str:
     """The lines that fit into a section, escaped so that a name does not become a mention or a link."""
-    shown: list[str] = []
-    left = _MAX_SECTION
+    parts: list[str] = []
+    room = _MAX_SECTION
     for text in texts:
         escaped = escape(text, quote=False)
-        if len(escaped) >= left:
-            shown.append("…")
+        if len(escaped) >= room:
+            parts.append("…")
             break
-        shown.append(escaped)
-        left -= len(escaped) + 1
-    return "\n".join(shown)
+        parts.append(escaped)
+        room -= len(escaped) + 1
+    return "\n".join(parts)
 
 
 def _teams(message: Message) -> bytes:
-    most = _MAX_LINES
-    while len(found := _card(message, most)) > _MAX_TEAMS_BYTES and most > 1:
-        most //= 2
-    return found
+    limit = _MAX_LINES
+    while len(card := _card(message, limit)) > _MAX_TEAMS_BYTES and limit > 1:
+        limit //= 2
+    return card
 
 
-def _card(message: Message, most: int) -> bytes:
+def _card(message: Message, limit: int) -> bytes:
     facts = [
         {"title": "Severity", "value": str(message.severity)},
         {"title": "Subject", "value": _plain(_cut(message.subject.qualified_name, _MAX_LINE))},
@@ -121,8 +121,8 @@ def _card(message: Message, most: int) -> bytes:
         "version": "1.4",
         "body": [
             _block(_cut(message.title, _MAX_LINE), size="medium", weight="bolder", color=_STYLES[message.severity]),
-            *(_block(f"• {each}") for each in _changes(message, most)),
-            *(_block(each) for each in _hit(message, most)),
+            *(_block(f"• {line}") for line in _changes(message, limit)),
+            *(_block(line) for line in _hit(message, limit)),
             {"type": "FactSet", "facts": facts},
         ],
     }
@@ -162,7 +162,7 @@ def signature(secret: str, body: bytes, seconds: int) -> str:
 
 def verified(secret: str, body: bytes, header: str, now: int) -> bool:
     """Whether a header is the signature of this body, made at most MAX_AGE seconds before or after `now`."""
-    found = _FORM.fullmatch(header)
-    if not found or abs(now - int(found[1])) > MAX_AGE:
+    parts = _FORM.fullmatch(header)
+    if not parts or abs(now - int(parts[1])) > MAX_AGE:
         return False
-    return hmac.compare_digest(header, signature(secret, body, int(found[1])))
+    return hmac.compare_digest(header, signature(secret, body, int(parts[1])))

@@ -117,12 +117,12 @@ class Quiet:
         """When a message may be sent; None: now. `now` has a time zone."""
         if self.unless and severity.rank >= self.unless.rank:
             return None
-        here = now.astimezone(self.zone)
+        local_time = now.astimezone(self.zone)
         for days in (0, -1):  # the quiet hours that began today, or yesterday
-            begin = datetime.combine(here.date() + timedelta(days=days), self.begins, self.zone)
+            begin = datetime.combine(local_time.date() + timedelta(days=days), self.begins, self.zone)
             over_midnight = self.ends <= self.begins
             end = datetime.combine(begin.date() + timedelta(days=over_midnight), self.ends, self.zone)
-            if begin <= here < end:
+            if begin <= local_time < end:
                 return end.astimezone(now.tzinfo)
         return None
 
@@ -160,9 +160,9 @@ def unmatched(rules: WatchRules, document: LineageDocument, policies: Collection
 
 
 def _found(rules: WatchRules, document: LineageDocument, policies: Collection[str]) -> Iterator[Remark]:
-    nodes = {name for each in document.datasets for name in (each.name, each.qualified_name)}
-    nodes |= {name for each in document.processes for name in (each.name, each.qualified_name)}
-    owners = {owner for each in document.datasets for owner in each.owner.split(", ") if owner}
+    nodes = {name for dataset in document.datasets for name in (dataset.name, dataset.qualified_name)}
+    nodes |= {name for process in document.processes for name in (process.name, process.qualified_name)}
+    owners = {owner for dataset in document.datasets for owner in dataset.owner.split(", ") if owner}
     names = {"subjects": nodes | set(policies), "downstream": nodes, "owners": owners}
     all_of_them: RoutingRule | None = None
     for rule in rules.rules:
@@ -172,10 +172,10 @@ def _found(rules: WatchRules, document: LineageDocument, policies: Collection[st
             continue
         if rule.matches_all:
             all_of_them = rule
-        for key, known in names.items():
+        for key, candidates in names.items():
             patterns = getattr(rule, key)
-            if patterns and not any(map(matcher(patterns), known)):
-                text = f"{key} {', '.join(patterns)} match nothing in the lineage.{did_you_mean(patterns, known)}"
+            if patterns and not any(map(matcher(patterns), candidates)):
+                text = f"{key} {', '.join(patterns)} match nothing in the lineage.{did_you_mean(patterns, candidates)}"
                 yield Remark(line=rule.line, text=text.removesuffix("."))
 
 
@@ -191,7 +191,7 @@ def _zone(name: Any) -> tzinfo:
 
 _TIME_OF_DAY = ValueKind(
     words='a time of day such as "07:30"',
-    read=lambda given: time.fromisoformat(given) if _CLOCK.fullmatch(given) else None,
+    read=lambda text: time.fromisoformat(text) if _CLOCK.fullmatch(text) else None,
 )
 _ZONE = ValueKind(words="a time zone such as Europe/Berlin", read=_zone)
 _SEVERITY, _TOPIC, _CHANNEL_KIND = one_of(Severity), one_of(Topic), one_of(ChannelKind)
@@ -222,8 +222,8 @@ def parse_watch_rules(text: str, place: str) -> WatchRules:
     """The rules in a file's text; `place` is its path, for messages. Raises Misconfigured with all its mistakes."""
     reader = RulesReader(text, place)
     reader.only({"quiet", "channels", "rules"})
-    channels = reader.named(_CHANNEL_KEYS, "channels", most=MAX_CHANNELS)
-    rules = reader.entries(_RULE_KEYS, "rules", most=MAX_RULES)
+    channels = reader.named(_CHANNEL_KEYS, "channels", limit=MAX_CHANNELS)
+    rules = reader.entries(_RULE_KEYS, "rules", limit=MAX_RULES)
     quiet = reader.table(_QUIET_KEYS, "quiet").values
     for name, entry in channels.items():
         _check_channel(name, entry, reader)
@@ -253,8 +253,8 @@ def _check_channel(name: str, entry: RulesEntry, reader: RulesReader) -> None:
 
 def _rule(entry: RulesEntry) -> RoutingRule:
     values = dict(entry.values)
-    topics, to = frozenset(values.pop("topics", ())), tuple(dict.fromkeys(values.pop("to")))
-    return RoutingRule(**values, topics=topics, to=to, line=entry.line)
+    topics, channels = frozenset(values.pop("topics", ())), tuple(dict.fromkeys(values.pop("to")))
+    return RoutingRule(**values, topics=topics, to=channels, line=entry.line)
 
 
 def _quiet(values: Mapping[str, Any]) -> Quiet:

@@ -46,22 +46,26 @@ class AtlasDocumentation:
 
     def _columns(self, entities: Mapping[AssetKey, Mapping[str, Any]]) -> dict[AssetKey, list[Mapping[str, Any]]]:
         """The columns of each data set; those that are deleted meanwhile are left out."""
-        schemas = {key: schema_of(each) for key, each in entities.items() if column_rule(key[0]).through_schema}
-        held = self._by_guid([guid for guids in schemas.values() for guid in guids], related=True)
+        schemas = {key: schema_of(entity) for key, entity in entities.items() if column_rule(key[0]).through_schema}
+        schema_entities = self._by_guid([guid for guids in schemas.values() for guid in guids], related=True)
         ends = {
             key: [
                 str(end["guid"])
-                for holder in ([held[guid] for guid in schemas[key] if guid in held] if key in schemas else [each])
+                for holder in (
+                    [schema_entities[guid] for guid in schemas[key] if guid in schema_entities]
+                    if key in schemas
+                    else [entity]
+                )
                 for end in active_ends(holder, "columns")
             ]
-            for key, each in entities.items()
+            for key, entity in entities.items()
         }
-        found = self._by_guid([guid for guids in ends.values() for guid in guids], related=False)
-        return {key: [found[guid] for guid in guids if guid in found] for key, guids in ends.items()}
+        columns = self._by_guid([guid for guids in ends.values() for guid in guids], related=False)
+        return {key: [columns[guid] for guid in guids if guid in columns] for key, guids in ends.items()}
 
     def _by_guid(self, guids: Iterable[str], *, related: bool) -> dict[str, Mapping[str, Any]]:
-        held = held_by_guid(self._client, guids, related=related)
-        return {guid: each for guid, each in held.items() if each.get("status", ACTIVE) == ACTIVE}
+        entities = held_by_guid(self._client, guids, related=related)
+        return {guid: entity for guid, entity in entities.items() if entity.get("status", ACTIVE) == ACTIVE}
 
 
 def documentation_of(entity: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> CatalogDocumentation:
@@ -73,7 +77,7 @@ def documentation_of(entity: Mapping[str, Any], columns: Sequence[Mapping[str, A
         described=_is_described(entity) and not (placed and not _has_text(attributes, ("userDescription",))),
         placed=placed,
         owned=_has_text(attributes, _OWNERS) or bool(contacts.get("Owner")),
-        tagged=any(each.get("classifications") or each.get("labels") for each in (entity, *columns)),
+        tagged=any(part.get("classifications") or part.get("labels") for part in (entity, *columns)),
         columns=len(columns),
         described_columns=sum(map(_is_described, columns)),
     )
@@ -100,15 +104,15 @@ class AtlasClassifications:
         """As the port says. A classification that propagates to an entity names another one as its own."""
         return {
             key: Classified(
-                guid=str(each["guid"]),
+                guid=str(entity["guid"]),
                 names=frozenset(
                     str(mark["typeName"])
-                    for mark in each.get("classifications") or ()
-                    if mark.get("entityGuid") in {None, each["guid"]}
+                    for mark in entity.get("classifications") or ()
+                    if mark.get("entityGuid") in {None, entity["guid"]}
                 ),
-                placed=is_placed(each),
+                placed=is_placed(entity),
             )
-            for key, each in held_by_name(self._client, keys).items()
+            for key, entity in held_by_name(self._client, keys).items()
         }
 
     def attach(self, name: str, guids: Sequence[str]) -> None:
@@ -140,15 +144,15 @@ class AtlasTerms:
 
     def glossaries(self) -> Mapping[str, frozenset[str]]:
         """As the port says."""
-        found = self._read()
+        glossaries = self._read()
         self._guids = {
             f"{term['displayText']}@{name}": str(term["termGuid"])
-            for name, each in found.items()
-            for term in each.get("terms") or ()
+            for name, glossary in glossaries.items()
+            for term in glossary.get("terms") or ()
         }
         return {
-            name: frozenset(str(term["displayText"]) for term in each.get("terms") or ())
-            for name, each in found.items()
+            name: frozenset(str(term["displayText"]) for term in glossary.get("terms") or ())
+            for name, glossary in glossaries.items()
         }
 
     def create_glossary(self, name: str) -> None:
@@ -168,11 +172,11 @@ class AtlasTerms:
         names = {guid: name for name, guid in self._guids.items()}
         return {
             key: Classified(
-                guid=str(each["guid"]),
-                names=frozenset(names[guid] for guid in _assigned(each) if guid in names),
-                placed=is_placed(each),
+                guid=str(entity["guid"]),
+                names=frozenset(names[guid] for guid in _assigned(entity) if guid in names),
+                placed=is_placed(entity),
             )
-            for key, each in held_by_name(self._client, keys, related=True).items()
+            for key, entity in held_by_name(self._client, keys, related=True).items()
         }
 
     def attach(self, name: str, guids: Sequence[str]) -> None:
@@ -186,15 +190,15 @@ class AtlasTerms:
             entity = self._client.get_entity(guid=[guid], minExtInfo=True)["entities"][0]
             relationship = _assigned(entity).get(term)
             if relationship:
-                ended = [{"guid": guid, "relationshipGuid": relationship}]
-                self._client.call("DELETE", _entities(term), json=ended)
+                assignment = [{"guid": guid, "relationshipGuid": relationship}]
+                self._client.call("DELETE", _entities(term), json=assignment)
         except CatalogRefused as error:
             if error.status != NOT_FOUND and error.code != _NOT_ASSIGNED:
                 raise
 
     def _read(self) -> dict[str, Mapping[str, Any]]:
         """All glossaries with the headers of their terms, by name."""
-        return {str(each["name"]): each for each in self._client.call("GET", "/glossary") or ()}
+        return {str(glossary["name"]): glossary for glossary in self._client.call("GET", "/glossary") or ()}
 
     def _guid(self, name: str) -> str:
         """The guid of a term. Raises CatalogRefused where the catalog does not have it."""
@@ -211,4 +215,4 @@ def _entities(term: str) -> str:
 
 def _assigned(entity: Mapping[str, Any]) -> dict[str, str]:
     """The relationships by which terms are assigned to an entity, by the guids of the terms."""
-    return {str(each["guid"]): str(each["relationshipGuid"]) for each in active_ends(entity, "meanings")}
+    return {str(end["guid"]): str(end["relationshipGuid"]) for end in active_ends(entity, "meanings")}

@@ -48,13 +48,13 @@ def status(end: Mapping[str, Any]) -> str:
 
 def shown(entity: Mapping[str, Any], side: str) -> list[tuple[str, str]]:
     """The guids that lineage shows on one side of a process, each with its status, sorted."""
-    return sorted((str(each["guid"]), status(each)) for each in ends(entity, side))
+    return sorted((str(end["guid"]), status(end)) for end in ends(entity, side))
 
 
 def ended(entity: Mapping[str, Any]) -> Iterator[str]:
     """The guids of a process's relationships that are only marked as deleted."""
     for side in SIDES:
-        yield from (str(each["relationshipGuid"]) for each in ends(entity, side) if status(each) != ACTIVE)
+        yield from (str(end["relationshipGuid"]) for end in ends(entity, side) if status(end) != ACTIVE)
 
 
 _OWN_PARTS = frozenset({"columns", "tabular_schema", "attachedSchema", COLUMNS_OF_ASSET})
@@ -86,11 +86,10 @@ def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:
     """One side of a process without deleted edges. There may be several relationships to one data set, some of them
     only marked as deleted, and the references do not show which.
     """
-    active = {each["guid"] for each in ends(entity, side) if status(each) == ACTIVE}
-    references = [each for each in entity["attributes"][side] or () if each["guid"] in active]
-    return tuple(
-        sorted({(str(each["typeName"]), str(each["uniqueAttributes"]["qualifiedName"])) for each in references})
-    )
+    active = {end["guid"] for end in ends(entity, side) if status(end) == ACTIVE}
+    references = [reference for reference in entity["attributes"][side] or () if reference["guid"] in active]
+    keys = {(str(end["typeName"]), str(end["uniqueAttributes"]["qualifiedName"])) for end in references}
+    return tuple(sorted(keys))
 
 
 def links_of(entity: Mapping[str, Any]) -> frozenset[str]:
@@ -172,24 +171,24 @@ def held_by_name(
 def held_by_guid(client: SteadyAtlasClient, guids: Iterable[str], *, related: bool) -> dict[str, Entity]:
     """The entities of these guids that exist."""
 
-    def read(some: Sequence[str]) -> Sequence[Entity]:
-        answer = client.get_entity(guid=list(some), ignoreRelationships=not related, minExtInfo=True)
+    def read(page: Sequence[str]) -> Sequence[Entity]:
+        answer = client.get_entity(guid=list(page), ignoreRelationships=not related, minExtInfo=True)
         entities: Sequence[Entity] = answer.get("entities") or ()
         return entities
 
-    return {str(each["guid"]): each for batch in batches(guids, MOST_GUIDS) for each in _existing(batch, read)}
+    return {str(entity["guid"]): entity for batch in batches(guids, MOST_GUIDS) for entity in _existing(batch, read)}
 
 
-def _existing(names: Sequence[str], read: Callable[[Sequence[str]], Sequence[Entity]]) -> Iterator[Entity]:
+def _existing(names: Sequence[str], read_page: Callable[[Sequence[str]], Sequence[Entity]]) -> Iterator[Entity]:
     """What is read of these. Servers that answer 404 where some are missing are asked for fewer."""
 
-    def ask(some: Sequence[str]) -> Sequence[Entity] | None:
+    def ask(page: Sequence[str]) -> Sequence[Entity] | None:
         try:
-            return read(some)
+            return read_page(page)
         except CatalogRefused as error:
             if error.status != NOT_FOUND and not error.unknown_type:
                 raise
-            return () if error.unknown_type or len(some) == 1 else None
+            return () if error.unknown_type or len(page) == 1 else None
 
     return chain.from_iterable(halved(names, ask))
 
@@ -232,11 +231,11 @@ class AtlasSearch:
         """As the port says."""
         if self._dialect.is_purview:
             words = " OR ".join(f"({_all_of(text, '{}')})" for text in texts)
-            nodes, whole = next(self._pages({"keywords": words}, _LARGE_PAGE))
+            nodes, is_last = next(self._pages({"keywords": words}, _LARGE_PAGE))
         else:
             nodes = self._with_words(" OR ".join(f"({_all_of(text, '*{}*')})" for text in texts), _LARGE_PAGE)
-            whole = len(nodes) < _LARGE_PAGE
-        return {text: tuple(node for node in nodes if _has_all(node, text)) for text in texts} if whole else None
+            is_last = len(nodes) < _LARGE_PAGE
+        return {text: tuple(node for node in nodes if _has_all(node, text)) for text in texts} if is_last else None
 
     def _with_words(self, words: str, limit: int) -> Sequence[Node]:
         """What a plain Atlas finds: any of several terms unless joined by AND, whole terms unless they have stars, and
@@ -265,9 +264,9 @@ class AtlasSearch:
             return
         condition = {"attributeName": attribute, "operator": "startsWith", "attributeValue": start}
         for offset in count(0, _PAGE):
-            found = self._basic(type_name, [condition], includeSubTypes=True, limit=_PAGE, offset=offset)
-            yield from found
-            if len(found) < _PAGE:
+            page_of_nodes = self._basic(type_name, [condition], includeSubTypes=True, limit=_PAGE, offset=offset)
+            yield from page_of_nodes
+            if len(page_of_nodes) < _PAGE:
                 return
 
     def _pages(
@@ -278,7 +277,7 @@ class AtlasSearch:
         while True:
             page = {**query, "limit": size, **({"continuationToken": token} if token else {})}
             answer = self._client.call("POST", self._dialect.discovery, json=page)
-            nodes = [found_node(each) for each in answer.get("value") or ()]
+            nodes = [found_node(hit) for hit in answer.get("value") or ()]
             token = str(answer.get("continuationToken") or "")
             yield [n for n in nodes if n.is_process == processes and n.type not in PART_TYPES], not token
             if not token:

@@ -71,21 +71,21 @@ class AtlasCatalog(AtlasSearch):
 
     def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
         """As the port says."""
-        return {key: held.guid for key, held in self.look_up(keys).items()}
+        return {key: asset.guid for key, asset in self.look_up(keys).items()}
 
     def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
         """As the port says. Reads by unique attribute, which sees every write at once, unlike search."""
         entities = self._held(keys)
-        return {key: HeldAsset(guid=str(each["guid"]), placed=is_placed(each)) for key, each in entities.items()}
+        return {key: HeldAsset(guid=str(entity["guid"]), placed=is_placed(entity)) for key, entity in entities.items()}
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
         """As the port says."""
-        made = with_columns(assets)
-        taken, _ = self._upload([entity for entities in made for entity in entities])
+        entity_groups = with_columns(assets)
+        guids, _ = self._upload([entity for entities in entity_groups for entity in entities])
         return {
-            asset.key: taken[entities[0].guid]
-            for asset, entities in zip(assets, made, strict=True)
-            if entities[0].guid in taken
+            asset.key: guids[entities[0].guid]
+            for asset, entities in zip(assets, entity_groups, strict=True)
+            if entities[0].guid in guids
         }
 
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
@@ -94,11 +94,11 @@ class AtlasCatalog(AtlasSearch):
         change = self._changes([asset], frozenset([asset.key] if bare else ())).get(asset.key)
         if change is None:
             return False
-        asset, written, gone = change
+        asset, changed, removed = change
         self._upload_all(with_columns([replace(asset, columns=asset.columns[:1])])[0])
-        for batch in batches(written, _MOST_COLUMNS):
+        for batch in batches(changed, _MOST_COLUMNS):
             self._upload_all(columns_alone(asset, batch))
-        self.remove(gone)
+        self.remove(removed)
         return True
 
     def up_to_date(
@@ -114,25 +114,25 @@ class AtlasCatalog(AtlasSearch):
         written, the columns to write, and the guids of those to remove.
         """
         schemas = {asset.key for asset in assets if asset.columns or asset.key in bare}
-        held = self._held(asset.key for asset in assets if asset.key not in schemas)
-        held |= self._held(sorted(schemas), related=True)
-        held = {key: entity for key, entity in held.items() if is_placed(entity)}
-        columns = self._columns_of([asset for asset in assets if asset.key in schemas & held.keys()], held)
+        existing = self._held(asset.key for asset in assets if asset.key not in schemas)
+        existing |= self._held(sorted(schemas), related=True)
+        existing = {key: entity for key, entity in existing.items() if is_placed(entity)}
+        columns = self._columns_of([asset for asset in assets if asset.key in schemas & existing.keys()], existing)
         changes = {}
         for asset in assets:
-            if entity := held.get(asset.key):
-                written, gone = schema_change(asset, columns[asset.key]) if asset.key in columns else ((), ())
-                if written or gone or description_of(entity) != dict(asset.attributes)["description"]:
-                    changes[asset.key] = _with_owner(asset, entity), written, gone
+            if entity := existing.get(asset.key):
+                changed, removed = schema_change(asset, columns[asset.key]) if asset.key in columns else ((), ())
+                if changed or removed or description_of(entity) != dict(asset.attributes)["description"]:
+                    changes[asset.key] = _with_owner(asset, entity), changed, removed
         return changes
 
     def _upload_all(self, entities: list[AtlasEntity]) -> None:
-        taken, _ = self._upload(entities)
-        if any(entity.guid not in taken for entity in entities):
+        guids, _ = self._upload(entities)
+        if any(entity.guid not in guids for entity in entities):
             raise CatalogRefused(status=200, code="", detail="an entity was given no guid")
 
     def _columns_of(
-        self, assets: Sequence[AssetEntity], held: Mapping[AssetKey, Mapping[str, Any]]
+        self, assets: Sequence[AssetEntity], existing: Mapping[AssetKey, Mapping[str, Any]]
     ) -> dict[AssetKey, list[Mapping[str, Any]]]:
         """The columns that each of these placeholders has. A schema that is not attached is read only where columns are
         to be written: it may be left from an earlier placeholder of the same name.
@@ -140,18 +140,18 @@ class AtlasCatalog(AtlasSearch):
         schemas = {
             asset.key: (SCHEMA_TYPE, schema_name(asset.qualified_name))
             for asset in assets
-            if column_rule(asset.type).through_schema and (asset.columns or schema_of(held[asset.key]))
+            if column_rule(asset.type).through_schema and (asset.columns or schema_of(existing[asset.key]))
         }
-        read = self._held(schemas.values(), related=True)
-        holders = {asset.key: held[asset.key] for asset in assets}
-        holders |= {key: read.get(schema, {}) for key, schema in schemas.items()}
+        schema_entities = self._held(schemas.values(), related=True)
+        holders = {asset.key: existing[asset.key] for asset in assets}
+        holders |= {key: schema_entities.get(schema, {}) for key, schema in schemas.items()}
         guids = {key: [str(end["guid"]) for end in active_ends(holder, "columns")] for key, holder in holders.items()}
         columns: dict[str, Mapping[str, Any]] = {
             str(column["guid"]): column
             for batch in batches(chain.from_iterable(guids.values()), _MOST_COLUMNS)
             for column in self._client.get_entity(guid=list(batch), ignoreRelationships=True)["entities"]
         }
-        return {key: [columns[guid] for guid in some if guid in columns] for key, some in guids.items()}
+        return {key: [columns[guid] for guid in column_guids if guid in columns] for key, column_guids in guids.items()}
 
     def _held(self, keys: Iterable[AssetKey], *, related: bool = False) -> dict[AssetKey, dict[str, Any]]:
         return held_by_name(self._client, keys, related=related)
@@ -182,18 +182,22 @@ class AtlasCatalog(AtlasSearch):
             )
             for index, process in enumerate(processes, start=1)
         ]
-        taken, created = self._upload(entities, KEEP_OTHERS if managed else {})
+        uploaded, created = self._upload(entities, KEEP_OTHERS if managed else {})
         names = [process.qualified_name for process in processes]
-        written = {name: taken[str(-index)] for index, name in enumerate(names, start=1) if str(-index) in taken}
-        updated = [each for each in processes if written.get(each.qualified_name, "") not in {"", *created}]
+        written = {name: uploaded[str(-index)] for index, name in enumerate(names, start=1) if str(-index) in uploaded}
+        updated = [process for process in processes if written.get(process.qualified_name, "") not in {"", *created}]
         stale = self._stale(updated, guids)
-        again = {name: each for name, each in zip(names, entities, strict=True) if name in stale}
-        for some in batches(again, MOST_GUIDS):
-            made = self._made_again({name: again[name] for name in some}, written, KEEP_OTHERS if managed else {})
-            written |= made
+        replaced = {name: process for name, process in zip(names, entities, strict=True) if name in stale}
+        for batch in batches(replaced, MOST_GUIDS):
+            new_guids = self._made_again(
+                {name: replaced[name] for name in batch}, written, KEEP_OTHERS if managed else {}
+            )
+            written |= new_guids
         if self._own_columns:
-            own = Writes(upload=self._upload, by_names=self._held, remove=self.remove)
-            write_columns(own, [each for each in processes if each.qualified_name in written], guids, written)
+            writes = Writes(upload=self._upload, by_names=self._held, remove=self.remove)
+            write_columns(
+                writes, [process for process in processes if process.qualified_name in written], guids, written
+            )
         return written
 
     def _has_managed_group(self) -> bool:
@@ -217,21 +221,21 @@ class AtlasCatalog(AtlasSearch):
         """
         self.remove([written[name] for name in entities])
         try:
-            taken, _ = self._upload(list(entities.values()), parameters)
+            uploaded, _ = self._upload(list(entities.values()), parameters)
         except (CatalogRefused, CatalogUnavailable) as error:
-            after = error.after if isinstance(error, CatalogUnavailable) else 0
-            raise CatalogUnavailable(f"Processes were deleted to be made again: {error}", after=after) from error
-        if len(taken) < len(entities):
+            delay = error.after if isinstance(error, CatalogUnavailable) else 0
+            raise CatalogUnavailable(f"Processes were deleted to be made again: {error}", after=delay) from error
+        if len(uploaded) < len(entities):
             raise CatalogUnavailable("Processes were deleted to be made again, and not all were taken", after=0)
-        return {name: taken[each.guid] for name, each in entities.items()}
+        return {name: uploaded[entity.guid] for name, entity in entities.items()}
 
     def _stale(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> frozenset[str]:
         """The names of those of which a reader sees other inputs or outputs than these."""
-        held = self._held((each.key for each in processes), related=True)
+        existing = self._held((process.key for process in processes), related=True)
         return frozenset(
             process.qualified_name
             for process in processes
-            if (entity := held.get(process.key))
+            if (entity := existing.get(process.key))
             for side, keys in (("inputs", process.inputs), ("outputs", process.outputs))
             if shown(entity, side) != sorted((guids[key], ACTIVE) for key in dict.fromkeys(keys))
         )
@@ -239,9 +243,9 @@ class AtlasCatalog(AtlasSearch):
     def _owners(self, processes: Sequence[ProcessEntity]) -> dict[AssetKey, dict[str, str]]:
         """The attribute `owner` of those for which events declare one, as far as it may be written."""
         declared = {process.key: process.owner for process in processes if process.owner}
-        held = self._held(declared) if declared else {}
-        wanted = {key: _owner(owner, held.get(key)) for key, owner in declared.items()}
-        return {key: {"owner": owner} for key, owner in wanted.items() if owner is not None}
+        existing = self._held(declared) if declared else {}
+        owners = {key: _owner(owner, existing.get(key)) for key, owner in declared.items()}
+        return {key: {"owner": owner} for key, owner in owners.items() if owner is not None}
 
     def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:
         """As the port says: creating, reading back, deleting what is stale, and creating that again; then columns. The
@@ -262,7 +266,9 @@ class AtlasCatalog(AtlasSearch):
         since they alone show which inputs and outputs are only marked as removed.
         """
         entities = self._held(((PROCESS_TYPE, name) for name in qualified_names), related=True)
-        return {key[1]: HeldProcess(guid=str(each["guid"]), entity=process_of(each)) for key, each in entities.items()}
+        return {
+            key[1]: HeldProcess(guid=str(entity["guid"]), entity=process_of(entity)) for key, entity in entities.items()
+        }
 
     def delete_process(self, qualified_name: str) -> None:
         """As the port says."""
@@ -277,15 +283,15 @@ class AtlasCatalog(AtlasSearch):
         """As the port says."""
         entities = self._held(keys, related=True)
         return {
-            key: Placeholder(guid=str(each["guid"]), links=links_of(each), parts=schema_of(each))
-            for key, each in entities.items()
-            if is_placed(each)
+            key: Placeholder(guid=str(entity["guid"]), links=links_of(entity), parts=schema_of(entity))
+            for key, entity in entities.items()
+            if is_placed(entity)
         }
 
     def remove(self, guids: Sequence[str]) -> None:
         """As the port says."""
-        for some in batches(guids, MOST_GUIDS):
-            self._client.delete_entity(guid=list(some))
+        for batch in batches(guids, MOST_GUIDS):
+            self._client.delete_entity(guid=list(batch))
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
         """As the port says. Processes are read too, many in a call: for their column mappings, and since they alone
@@ -297,11 +303,13 @@ class AtlasCatalog(AtlasSearch):
         processes = held_by_guid(self._client, [key for key, node in nodes.items() if node.is_process], related=True)
         nodes = {key: node for key, node in nodes.items() if not node.is_process}
         nodes |= {key: node_of(entity) for key, entity in processes.items()}
-        gone = {each for entity in processes.values() for each in ended(entity)}
+        ended_edges = {edge_guid for entity in processes.values() for edge_guid in ended(entity)}
         edges = {
             (edge["fromEntityId"], edge["toEntityId"])
             for edge in answer.get("relations") or ()
-            if edge["relationshipId"] not in gone and edge["fromEntityId"] in nodes and edge["toEntityId"] in nodes
+            if edge["relationshipId"] not in ended_edges
+            and edge["fromEntityId"] in nodes
+            and edge["toEntityId"] in nodes
         }
         linked = {guid, *(end for edge in edges for end in edge)}
         return CatalogGraph(
@@ -322,17 +330,17 @@ class AtlasCatalog(AtlasSearch):
         return assigned, frozenset(str(header["guid"]) for header in created)
 
 
-def _owner(owner: str, held: Mapping[str, Any] | None) -> str | None:
+def _owner(owner: str, entity: Mapping[str, Any] | None) -> str | None:
     """The owner to write onto what the catalog holds."""
-    if held is None:
+    if entity is None:
         return owner
-    return owner_to_write(owner, str(held["attributes"].get("owner") or ""), description_of(held))
+    return owner_to_write(owner, str(entity["attributes"].get("owner") or ""), description_of(entity))
 
 
-def _with_owner(asset: AssetEntity, held: Mapping[str, Any]) -> AssetEntity:
+def _with_owner(asset: AssetEntity, entity: Mapping[str, Any]) -> AssetEntity:
     """The asset with the owner that may be written."""
     attributes = dict(asset.attributes)
-    owner = _owner(attributes.pop("owner", ""), held)
+    owner = _owner(attributes.pop("owner", ""), entity)
     if owner is not None:
         attributes["owner"] = owner
     return replace(asset, attributes=tuple(attributes.items()))

@@ -33,7 +33,7 @@ def with_columns(assets: Sequence[AssetEntity]) -> list[list[AtlasEntity]]:
 
 
 def _entities(asset: AssetEntity, numbers: Iterator[int]) -> list[AtlasEntity]:
-    own = AtlasEntity(
+    asset_entity = AtlasEntity(
         name=dict(asset.attributes)["name"],
         typeName=asset.type,
         qualified_name=asset.qualified_name,
@@ -41,8 +41,8 @@ def _entities(asset: AssetEntity, numbers: Iterator[int]) -> list[AtlasEntity]:
         attributes=dict(asset.attributes),
     )
     if not asset.columns:
-        return [own]
-    entities, holder = [own], own
+        return [asset_entity]
+    entities, holder = [asset_entity], asset_entity
     if column_rule(asset.type).through_schema:
         holder = AtlasEntity(
             name=SCHEMA_TYPE,
@@ -51,10 +51,10 @@ def _entities(asset: AssetEntity, numbers: Iterator[int]) -> list[AtlasEntity]:
             guid=str(-next(numbers)),
             attributes={},
         )
-        own.relationshipAttributes = {"tabular_schema": _by_guid(holder)}
+        asset_entity.relationshipAttributes = {"tabular_schema": _by_guid(holder)}
         entities.append(holder)
     columns = column_entities(asset.type, asset.qualified_name, asset.columns)
-    return entities + [_column(asset, each, _by_guid(holder), str(-next(numbers))) for each in columns]
+    return entities + [_column(asset, column, _by_guid(holder), str(-next(numbers))) for column in columns]
 
 
 def columns_alone(asset: AssetEntity, columns: Iterable[ColumnEntity]) -> list[AtlasEntity]:
@@ -64,7 +64,7 @@ def columns_alone(asset: AssetEntity, columns: Iterable[ColumnEntity]) -> list[A
         "typeName": SCHEMA_TYPE if through else asset.type,
         "uniqueAttributes": {"qualifiedName": schema_name(asset.qualified_name) if through else asset.qualified_name},
     }
-    return [_column(asset, each, holder, str(-number)) for number, each in enumerate(columns, start=1)]
+    return [_column(asset, column, holder, str(-number)) for number, column in enumerate(columns, start=1)]
 
 
 def _column(asset: AssetEntity, column: ColumnEntity, holder: Mapping[str, Any], guid: str) -> AtlasEntity:
@@ -84,26 +84,26 @@ def _by_guid(entity: AtlasEntity) -> dict[str, str]:
 
 def schema_of(entity: Mapping[str, Any]) -> tuple[str, ...]:
     """The guid of an asset's tabular schema, which lives on without it; typed columns go with their table."""
-    return tuple(str(each["guid"]) for each in active_ends(entity, "tabular_schema"))
+    return tuple(str(end["guid"]) for end in active_ends(entity, "tabular_schema"))
 
 
 def schema_change(
-    asset: AssetEntity, held: Iterable[Mapping[str, Any]]
+    asset: AssetEntity, existing: Iterable[Mapping[str, Any]]
 ) -> tuple[tuple[ColumnEntity, ...], tuple[str, ...]]:
-    """The columns to write, and the guids of those to remove, so that an asset has its columns and no others. `held`:
-    the entities of the columns that it has.
+    """The columns to write, and the guids of those to remove, so that an asset has its columns and no others.
+    `existing`: the entities of the columns that it has.
     """
-    there = {str(each["attributes"]["name"]): each for each in held}
-    wanted = {each.name: each for each in column_entities(asset.type, asset.qualified_name, asset.columns)}
+    by_name = {str(entity["attributes"]["name"]): entity for entity in existing}
+    columns = {column.name: column for column in column_entities(asset.type, asset.qualified_name, asset.columns)}
 
     def is_held(column: ColumnEntity) -> bool:
-        return column.name in there and there[column.name]["attributes"].get(column.type_in) == column.data_type
+        return column.name in by_name and by_name[column.name]["attributes"].get(column.type_in) == column.data_type
 
-    written = tuple(each for each in wanted.values() if not is_held(each))
-    return written, tuple(str(each["guid"]) for name, each in sorted(there.items()) if name not in wanted)
+    changed = tuple(column for column in columns.values() if not is_held(column))
+    return changed, tuple(str(entity["guid"]) for name, entity in sorted(by_name.items()) if name not in columns)
 
 
-_MOST = 50
+_MAX_BATCH = 50
 """Entities of a call: Atlas takes 20 s for 1,000."""
 _REMOVALS = 4
 """The most calls of one write that remove outdated steps: the time that a write may take is known before it begins."""
@@ -127,44 +127,44 @@ def write_columns(
     where they are known, which is how their guids are learned. Raises as the catalog does.
     """
     lineages = {process.qualified_name: column_lineage(process) for process in processes}
-    columns = {column.qualified_name: column for each in lineages.values() for column in each.columns}
-    known = _sent(catalog, {name: _lineage_column(column, assets) for name, column in columns.items()})
+    columns = {column.qualified_name: column for lineage in lineages.values() for column in lineage.columns}
+    column_guids = _sent(catalog, {name: _lineage_column(column, assets) for name, column in columns.items()})
     steps = _sent(
         catalog,
         {
-            step.qualified_name: _step(step, known, written[name])
-            for name, each in lineages.items()
-            for step in each.steps
+            step.qualified_name: _step(step, column_guids, written[name])
+            for name, lineage in lineages.items()
+            for step in lineage.steps
         },
     )
-    held = catalog.by_names((each.key for each in processes), related=True)
-    found = (str(each["guid"]) for entity in held.values() for each in active_ends(entity, STEPS_OF_PROCESS))
-    gone = [guid for guid in found if guid not in steps.values()]
-    for some in islice(batches(gone, _MOST), _REMOVALS):
-        catalog.remove(some)
-    if len(gone) > _REMOVALS * _MOST:
+    existing = catalog.by_names((process.key for process in processes), related=True)
+    step_guids = (str(step["guid"]) for entity in existing.values() for step in active_ends(entity, STEPS_OF_PROCESS))
+    outdated = [guid for guid in step_guids if guid not in steps.values()]
+    for batch in islice(batches(outdated, _MAX_BATCH), _REMOVALS):
+        catalog.remove(batch)
+    if len(outdated) > _REMOVALS * _MAX_BATCH:
         raise CatalogUnavailable("More columns are to go than one write takes away: it goes on", after=0, blames=False)
 
 
 def calls_for_columns(processes: Sequence[ProcessEntity]) -> int:
     """The most calls that `write_columns` makes for these, without those that read the processes."""
     lineages = [column_lineage(process) for process in processes]
-    columns = {column.qualified_name for each in lineages for column in each.columns}
-    steps = {step.qualified_name for each in lineages for step in each.steps}
-    return sum(-(-len(each) // _MOST) for each in (columns, steps)) + _REMOVALS
+    columns = {column.qualified_name for lineage in lineages for column in lineage.columns}
+    steps = {step.qualified_name for lineage in lineages for step in lineage.steps}
+    return sum(-(-len(names) // _MAX_BATCH) for names in (columns, steps)) + _REMOVALS
 
 
 def _sent(catalog: Writes, entities: Mapping[str, AtlasEntity]) -> dict[str, str]:
     """Send these entities; returns their guids, by the same names."""
     guids: dict[str, str] = {}
-    for names in batches(entities, _MOST):
+    for names in batches(entities, _MAX_BATCH):
         numbered = {str(-number): name for number, name in enumerate(names, start=1)}
         for guid, name in numbered.items():
             entities[name].guid = guid
-        taken, _ = catalog.upload([entities[name] for name in names])
-        if len(taken) < len(names):
+        uploaded, _ = catalog.upload([entities[name] for name in names])
+        if len(uploaded) < len(names):
             raise CatalogUnavailable("Not all columns were taken", after=0)
-        guids |= {name: taken[guid] for guid, name in numbered.items()}
+        guids |= {name: uploaded[guid] for guid, name in numbered.items()}
     return guids
 
 

@@ -24,10 +24,10 @@ class PurviewAccount:
 
     def caller(self) -> dict[str, str]:
         """As the port says: from the token's claims, which are not checked here; a server checks them."""
-        shown = self._client.generate_request_headers().get("Authorization", "").removeprefix("Bearer ")
-        parts = shown.split(".")
+        token = self._client.generate_request_headers().get("Authorization", "").removeprefix("Bearer ")
+        parts = token.split(".")
         if len(parts) != 3:  # noqa: PLR2004 - a signed token has three parts; a fixed one of the local catalog has none
-            return {"oid": shown.partition(":")[2]} if ":" in shown else {}
+            return {"oid": token.partition(":")[2]} if ":" in token else {}
         padded = parts[1] + "=" * (-len(parts[1]) % 4)
         claims: dict[str, Any] = jsonlib.loads(base64.urlsafe_b64decode(padded))
         return {key: str(claims[key]) for key in ("oid", "tid", "appid", "upn", "unique_name") if key in claims}
@@ -106,8 +106,8 @@ class AtlasTypes:
 
 
 def _grouped(definitions: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _KINDS.values()}
+    by_kind: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _KINDS.values()}
     for definition in definitions:
         plain = {key: value for key, value in definition.items() if key not in _MADE_BY_SERVERS}
-        found[_KINDS[definition["category"]]].append(plain)
-    return found
+        by_kind[_KINDS[definition["category"]]].append(plain)
+    return by_kind

@@ -30,7 +30,7 @@ class Cloud:
 
     def has(self, host: str) -> bool:
         """Whether a host is one of this cloud."""
-        return any(host == each or host.endswith(f".{each}") for each in (self.accounts, *self.others))
+        return any(host == domain or host.endswith(f".{domain}") for domain in (self.accounts, *self.others))
 
     def endpoint(self, account: str) -> str:
         """The Atlas endpoint of an account by its name."""
@@ -62,7 +62,7 @@ CLOUDS: tuple[Cloud, ...] = (
 def cloud_of(endpoint: str) -> Cloud | None:
     """The cloud of an endpoint, by its host; None for a host that is none of Purview's."""
     host = (urlsplit(endpoint).hostname or "").rstrip(".")
-    return next((each for each in CLOUDS if each.has(host)), None)
+    return next((cloud for cloud in CLOUDS if cloud.has(host)), None)
 
 
 ATLAS_PATH = "/atlas/v2"
@@ -119,14 +119,14 @@ _GENERATIONS = (
 def dialect_of(endpoint: str) -> Dialect:
     """How to call the server at this endpoint."""
     plain = endpoint.rstrip("/")
-    for each in _GENERATIONS:
-        host, found, _ = plain.partition(f"{each.root}{ATLAS_PATH}")
-        if found:
+    for generation in _GENERATIONS:
+        host, separator, _ = plain.partition(f"{generation.root}{ATLAS_PATH}")
+        if separator:
             return Dialect(
                 endpoint=plain,
                 host=host,
-                discovery=f"{host}{each.root}/search/query",
-                parameters={"api-version": each.version},
-                collections_in_path=each.collections_in_path,
+                discovery=f"{host}{generation.root}/search/query",
+                parameters={"api-version": generation.version},
+                collections_in_path=generation.collections_in_path,
             )
     return Dialect(endpoint=plain)

@@ -25,7 +25,7 @@ _PRINCIPAL = "principal.microsoft.id"
 
 def has_role(policy: Mapping[str, Any], role: str, principal: str) -> bool:
     """Whether the collection's own policy grants a role to a principal; inherited roles are in the parent's policy."""
-    return any(principal in _members(each) for each in _conditions(policy, role))
+    return any(principal in _members(condition) for condition in _conditions(policy, role))
 
 
 def with_role(policy: Mapping[str, Any], role: str, principal: str) -> Policy:
@@ -33,17 +33,17 @@ def with_role(policy: Mapping[str, Any], role: str, principal: str) -> Policy:
     if has_role(policy, role, principal):
         return dict(policy)
     changed = copy.deepcopy(dict(policy))
-    own = next((each for each in _conditions(changed, role) if _is_of_ids(each)), None)
-    if own is not None:
-        for each in own:
-            if each.get("attributeName") == _PRINCIPAL:
-                each["attributeValueIncludedIn"] = [*(each.get("attributeValueIncludedIn") or ()), principal]
+    own_condition = next((condition for condition in _conditions(changed, role) if _is_of_ids(condition)), None)
+    if own_condition is not None:
+        for attribute in own_condition:
+            if attribute.get("attributeName") == _PRINCIPAL:
+                attribute["attributeValueIncludedIn"] = [*(attribute.get("attributeValueIncludedIn") or ()), principal]
         return changed
     rules, name = changed["properties"]["attributeRules"], _collection(changed)
     rule = f"{_ROLE}{role}:{name}"
-    there = next((each for each in rules if each["id"] == rule), None)
-    if there is not None:
-        there["dnfCondition"].insert(0, _own_condition(role, principal))
+    existing = next((attribute_rule for attribute_rule in rules if attribute_rule["id"] == rule), None)
+    if existing is not None:
+        existing["dnfCondition"].insert(0, _own_condition(role, principal))
         return changed
     parent = changed["properties"].get("parentCollectionName")
     inherited = [[_derived(f"{_ROLE}{role}:{parent}")]] if parent else []
@@ -56,9 +56,9 @@ def with_role(policy: Mapping[str, Any], role: str, principal: str) -> Policy:
             "dnfCondition": [_own_condition(role, principal), *inherited],
         },
     )
-    for each in rules:
-        if each["id"] == f"permission:{name}":
-            each["dnfCondition"].insert(0, [_derived(rule)])
+    for attribute_rule in rules:
+        if attribute_rule["id"] == f"permission:{name}":
+            attribute_rule["dnfCondition"].insert(0, [_derived(rule)])
     return changed
 
 
@@ -71,22 +71,22 @@ def _conditions(policy: Mapping[str, Any], role: str) -> list[list[dict[str, Any
     rule = f"{_ROLE}{role}:{_collection(policy)}"
     return [
         condition
-        for each in policy["properties"]["attributeRules"]
-        if each["id"] == rule
-        for condition in each["dnfCondition"]
+        for rule_to_read in policy["properties"]["attributeRules"]
+        if rule_to_read["id"] == rule
+        for condition in rule_to_read["dnfCondition"]
     ]
 
 
 def _is_of_ids(condition: list[dict[str, Any]]) -> bool:
-    return any(each.get("attributeName") == _PRINCIPAL for each in condition)
+    return any(attribute.get("attributeName") == _PRINCIPAL for attribute in condition)
 
 
 def _members(condition: list[dict[str, Any]]) -> set[str]:
     return {
         str(principal)
-        for each in condition
-        if each.get("attributeName") == _PRINCIPAL
-        for principal in each.get("attributeValueIncludedIn") or ()
+        for attribute in condition
+        if attribute.get("attributeName") == _PRINCIPAL
+        for principal in attribute.get("attributeValueIncludedIn") or ()
     }
 
 

@@ -88,14 +88,14 @@ _NOT_FOUND = 404
 _TOO_MANY = 429
 _CHOKED = 500
 _COME_BACK_LATER = frozenset({408, _TOO_MANY, _CHOKED, 502, 503, 504})
-_OVER = frozenset({_TOO_MANY, _CHOKED})
+_REFUSED_BY_LIMITS = frozenset({_TOO_MANY, _CHOKED})
 """Answers of the catalog itself; others may be of a gateway that has given up on a call that goes on behind it."""
 _BLAMELESS = frozenset({_TOO_MANY, 502, 503})
 """Answers that no content of a call brings about."""
 _JITTER = 0.1
 """The share by which a pause may be longer than was asked for."""
 _LONGEST_DETAIL = 500
-_WHAT = re.compile(r".*/(?:v2|api)((?:/[A-Za-z]+){1,2})(?=/|$)")
+_CALL_PATH = re.compile(r".*/(?:v2|api)((?:/[A-Za-z]+){1,2})(?=/|$)")
 """What a call is about, without names and ids: `/entity/uniqueAttribute`."""
 
 
@@ -122,9 +122,9 @@ class RetryPolicy:
     @property
     def bound(self) -> float:
         """Seconds after which a call is certainly over."""
-        each = self.connect + self.read + self.max_pause
+        longest_try = self.connect + self.read + self.max_pause
         renewed = self.connect + self.read  # a try for which credentials had to be renewed
-        return self.tries * each + renewed + (self.tries - 1) * self.max_pause
+        return self.tries * longest_try + renewed + (self.tries - 1) * self.max_pause
 
 
 class StaticToken(AtlasAuthBase):  # type: ignore[misc]  # pyapacheatlas ships no types
@@ -233,8 +233,8 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
         )
         missing: CatalogRefused
         with self._telemetry.act(CALL) as act:
-            what = _WHAT.search(url)
-            act.note(call=f"{method} {what[1] if what else 'other'}", state="ok")
+            path = _CALL_PATH.search(url)
+            act.note(call=f"{method} {path[1] if path else 'other'}", state="ok")
             try:
                 return retrying(self._try, tries, method, url, {**self._parameters, **(params or {})}, json)
             except CatalogUnavailable as error:
@@ -243,9 +243,9 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
                 raise
             except CatalogRefused as refusal:
                 refusal.after_lost_try = tries.blames or not tries.over
-                found = refusal.status != _NOT_FOUND
-                act.note(state="refused" if found else "missing", status=refusal.status)
-                if found:
+                is_refused = refusal.status != _NOT_FOUND
+                act.note(state="refused" if is_refused else "missing", status=refusal.status)
+                if is_refused:
                     raise
                 missing = refusal  # an answer like others: nothing went wrong with the call
             finally:
@@ -260,9 +260,9 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
     def _pause(self, state: RetryCallState) -> float:
         """What the catalog asked for, if it did, else longer each time, with jitter."""
         error = state.outcome.exception() if state.outcome else None
-        asked = error.after if isinstance(error, CatalogUnavailable) else 0.0
-        asked *= random.uniform(1, 1 + _JITTER)  # many do not come back at once
-        return min(asked or wait_random_exponential(multiplier=0.5)(state), self._retry_policy.max_pause)
+        delay = error.after if isinstance(error, CatalogUnavailable) else 0.0
+        delay *= random.uniform(1, 1 + _JITTER)  # many do not come back at once
+        return min(delay or wait_random_exponential(multiplier=0.5)(state), self._retry_policy.max_pause)
 
     def _try(self, tries: "_Tries", method: str, url: str, params: Any, json: Any) -> AtlasResponse:
         """One try, in its turn. Credentials that are refused are asked for once more: they may have expired since."""
@@ -303,12 +303,12 @@ class SteadyAtlasClient(AtlasClient):  # type: ignore[misc]  # pyapacheatlas shi
             reason = f"The catalog did not answer: {name_of(error)}"
             raise CatalogUnavailable(reason, after=0, over=unsent, blames=not unsent) from None
         if answer.status_code in _COME_BACK_LATER:
-            after = retry_after(answer.headers.get("Retry-After", ""))
-            self._rate_limiter.hold(after)
+            delay = retry_after(answer.headers.get("Retry-After", ""))
+            self._rate_limiter.hold(delay)
             raise CatalogUnavailable(
                 f"The catalog answered {answer.status_code}: {_detail(answer)[1]}",
-                after=after,
-                over=answer.status_code in _OVER,
+                after=delay,
+                over=answer.status_code in _REFUSED_BY_LIMITS,
                 blames=answer.status_code not in _BLAMELESS,
             )
         if not 200 <= answer.status_code < 300:  # noqa: PLR2004 - HTTP's own numbers

@@ -23,7 +23,7 @@ DEMANDS: Mapping[Demand, Callable[[Case], Iterator[Finding]]] = {
     Demand.UNCHANGED_SINCE: demands.unchanged_since,
     Demand.QUALITY_PASSED: demands.quality_passed,
 }
-HELD, BROKEN, NOT_KNOWN = 0, 3, 4
+ALL_HOLD, BROKEN, NOT_KNOWN = 0, 3, 4
 """Exit codes."""
 
 
@@ -45,9 +45,9 @@ class Result:
     def text(self) -> str:
         """The result with its findings, as lines of text for people."""
         lines = [f"{self.verdict.upper()}  {self.policy}: {self.demand}"]
-        for each in self.findings:
-            lines.append(f"  {each.text}")
-            lines += [f"    {step}" for step in each.way]
+        for finding in self.findings:
+            lines.append(f"  {finding.text}")
+            lines += [f"    {step}" for step in finding.way]
         if self.found > len(self.findings):
             lines.append(f"  and {self.found - len(self.findings):,} more")
         return "\n".join(map(visible, lines))
@@ -73,50 +73,50 @@ def check(
     subjects = ((policy, subject_of(lineage, policy.where)) for policy in rules.policies)
     if dataset is not None:
         facts = replace(facts, excluded=())
-        subjects = ((policy, each.of(dataset)) for policy, each in subjects if dataset in each.datasets)
+        subjects = ((policy, matched.of(dataset)) for policy, matched in subjects if dataset in matched.datasets)
     return tuple(
-        _result(policy, Case(wanted=wanted, subject=subject, rules=rules, facts=facts, tags=tags, unread=unread))
+        _result(policy, Case(wanted=demand, subject=subject, rules=rules, facts=facts, tags=tags, unread=unread))
         for policy, subject in subjects
-        for wanted in policy.wanted
+        for demand in policy.wanted
     )
 
 
 def _unread(document: LineageDocument, rules: Rules, catalog: CatalogReading) -> dict[str, str]:
     """By classification: why its origins are not known, because its rules ask for something that was not read."""
-    found: dict[str, str] = {}
-    for each in rules.tags:
-        if each.classified_as and catalog.tags is None:
-            why = f" ({catalog.why})" if catalog.why else ""
-            what = f"the catalog's classifications, which were not read{why}"
-        elif each.tag and not document.tags:
-            what = f"tags of events, and the {document.source} has none"
+    reasons: dict[str, str] = {}
+    for tag in rules.tags:
+        if tag.classified_as and catalog.tags is None:
+            cause = f" ({catalog.why})" if catalog.why else ""
+            needed = f"the catalog's classifications, which were not read{cause}"
+        elif tag.tag and not document.tags:
+            needed = f"tags of events, and the {document.source} has none"
         else:
             continue
-        found.setdefault(each.classification, f"the rule in line {each.line} asks for {what}")
-    return found
+        reasons.setdefault(tag.classification, f"the rule in line {tag.line} asks for {needed}")
+    return reasons
 
 
 def _result(policy: Policy, case: Case) -> Result:
-    nothing = [doubt("no data set or column matches the policy")]
-    found = list(DEMANDS[case.wanted.demand](case)) if case.subject.datasets else nothing
-    if hidden := len(matching_names(case.facts.excluded, policy.where.datasets)):
-        found.append(doubt(f"a filter leaves out {hidden} of the data sets that the policy names"))
-    against = [each for each in found if each.verdict is Verdict.BROKEN]
-    verdict = Verdict.BROKEN if against else Verdict.UNKNOWN if found else Verdict.HOLDS
-    shown = sorted(against or found, key=lambda each: len(each.way))
+    no_subject = [doubt("no data set or column matches the policy")]
+    findings = list(DEMANDS[case.wanted.demand](case)) if case.subject.datasets else no_subject
+    if excluded_count := len(matching_names(case.facts.excluded, policy.where.datasets)):
+        findings.append(doubt(f"a filter leaves out {excluded_count} of the data sets that the policy names"))
+    against = [finding for finding in findings if finding.verdict is Verdict.BROKEN]
+    verdict = Verdict.BROKEN if against else Verdict.UNKNOWN if findings else Verdict.HOLDS
+    reported = sorted(against or findings, key=lambda finding: len(finding.way))
     return Result(
         policy=policy.name,
         demand=case.wanted.text,
         verdict=verdict,
         fails=verdict is Verdict.BROKEN or (verdict is Verdict.UNKNOWN and policy.unknown is OnUnknown.FAIL),
-        findings=tuple(shown[:MAX_FINDINGS]),
-        found=len(shown),
+        findings=tuple(reported[:MAX_FINDINGS]),
+        found=len(reported),
         line=case.wanted.line,
     )
 
 
 def exit_code(results: tuple[Result, ...]) -> int:
     """0: all policies hold, or only warn. 3: one is broken. 4: one that must hold is not known to hold."""
-    if any(each.verdict is Verdict.BROKEN for each in results):
+    if any(result.verdict is Verdict.BROKEN for result in results):
         return BROKEN
-    return NOT_KNOWN if any(each.fails for each in results) else HELD
+    return NOT_KNOWN if any(result.fails for result in results) else ALL_HOLD

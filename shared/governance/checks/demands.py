@@ -44,15 +44,15 @@ def fresh_within(case: Case) -> Iterator[Finding]:
             if dataset in subject.datasets:
                 yield doubt(f"no process writes {name_of(case, dataset)}")
             continue
-        seen = [document.processes[each].last_seen for each in writers]
-        known = [document.times[each] for each in seen if each != NOT_SET]
-        if known and max(known) >= oldest:
+        last_writes = [document.processes[process].last_seen for process in writers]
+        known_times = [document.times[number] for number in last_writes if number != NOT_SET]
+        if known_times and max(known_times) >= oldest:
             continue
         way = way_from(dataset)
-        if len(known) < len(seen):
+        if len(known_times) < len(last_writes):
             yield doubt(f"it is not known when {name_of(case, dataset)} was written", way)
         else:
-            text = f"{name_of(case, dataset)} was written at {max(known):%Y-%m-%d %H:%M} UTC"
+            text = f"{name_of(case, dataset)} was written at {max(known_times):%Y-%m-%d %H:%M} UTC"
             yield against(text, way, certain=dataset in certain)
     yield from doubts_on(case, walked, walked.entered)
 
@@ -60,36 +60,36 @@ def fresh_within(case: Case) -> Iterator[Finding]:
 def every_input(case: Case) -> Iterator[Finding]:
     """Direct inputs that are not certified."""
     subject, lineage = case.subject, case.subject.lineage
-    certified = dataset_matcher([pattern for each in case.rules.certified for pattern in each.datasets])
-    own = _own_columns(case)
+    certified = dataset_matcher([pattern for certificate in case.rules.certified for pattern in certificate.datasets])
+    own_columns = _own_columns(case)
     for dataset in subject.datasets:
-        inputs = {each.input: each for each in lineage.flows_into.get(dataset, ()) if each.input != dataset}
+        inputs = {flow.input: flow for flow in lineage.flows_into.get(dataset, ()) if flow.input != dataset}
         if not inputs:
             yield doubt(f"no process writes {name_of(case, dataset)} from another data set")
         for number, flow in inputs.items():
             if lineage.document.datasets[number].type == EXCLUDED.type:
                 yield doubt(f"a filter leaves out an input of {name_of(case, dataset)}")
             elif not certified(lineage.document.datasets[number]):
-                yield broken(f"{name_of(case, number)} is not certified", [_nearest(case, flow, own)])
+                yield broken(f"{name_of(case, number)} is not certified", [_nearest(case, flow, own_columns)])
     starts = Walk(entered=dict.fromkeys(subject.columns if subject.by_column else subject.datasets))
     yield from doubts_on(case, starts, starts.entered)
 
 
 def _own_columns(case: Case) -> Mapping[int, list[int]]:
     """The subject's columns by their data sets."""
-    found: dict[int, list[int]] = {}
+    by_dataset: dict[int, list[int]] = {}
     for column in case.subject.columns:
-        found.setdefault(case.subject.lineage.document.columns[column].dataset, []).append(column)
-    return found
+        by_dataset.setdefault(case.subject.lineage.document.columns[column].dataset, []).append(column)
+    return by_dataset
 
 
-def _nearest(case: Case, flow: Flow, own: Mapping[int, list[int]]) -> UpstreamStep:
-    """A step of a flow, by column if the flow has one into the subject. `own`: the subject's columns by their data
-    sets.
+def _nearest(case: Case, flow: Flow, own_columns: Mapping[int, list[int]]) -> UpstreamStep:
+    """A step of a flow, by column if the flow has one into the subject. `own_columns`: the subject's columns by
+    their data sets.
     """
     lineage = case.subject.lineage
     columns = lineage.document.columns
-    for column in own.get(flow.output, ()):
+    for column in own_columns.get(flow.output, ()):
         for edge in lineage.edges_into.get(column, ()):
             ends = (columns[edge.input].dataset, columns[edge.output].dataset)
             if edge.process == flow.process and ends == (flow.input, flow.output):
@@ -103,14 +103,14 @@ def no_failed_upstream(case: Case) -> Iterator[Finding]:
     walked = subject.upstream()
     way_from, certain = subject.ways(walked), subject.certain_datasets(walked)
     judged: set[int] = set()
-    own = _own_columns(case)
+    own_columns = _own_columns(case)
     for dataset in subject.datasets_of(walked):
         for flow in subject.lineage.flows_into.get(dataset, ()):
             process = document.processes[flow.process]
             if flow.process in judged or process.health not in {Health.FAILED, Health.UNENDED}:
                 continue
             judged.add(flow.process)
-            way = (_nearest(case, flow, own), *way_from(dataset))
+            way = (_nearest(case, flow, own_columns), *way_from(dataset))
             if process.health is Health.FAILED:
                 text = f"the last run of {process.name}, which writes {name_of(case, dataset)}, failed"
                 yield against(text, way, certain=dataset in certain)
@@ -136,12 +136,12 @@ def unchanged_since(case: Case) -> Iterator[Finding]:
         node = link.output if subject.by_column or not is_edge else columns[link.output].dataset
         if node not in nodes:
             continue
-        for moment, what in ((link.valid_from, "came"), (link.valid_to, "went")):
+        for moment, event in ((link.valid_from, "came"), (link.valid_to, "went")):
             if moment != NOT_SET and document.times[moment] > since:
                 step = subject.lineage.step(link)
                 when = f"{document.times[moment]:%Y-%m-%d %H:%M} UTC"
                 yield broken(
-                    f"{step.source} → {step.target} {what} at {when}",
+                    f"{step.source} → {step.target} {event} at {when}",
                     (step, *map(subject.lineage.step, walked.way(node))),
                 )
     yield from doubts_on(case, walked, walked.entered)
@@ -161,10 +161,10 @@ def quality_passed(case: Case) -> Iterator[Finding]:
         assertions = case.facts.quality.get(document.datasets[dataset].qualified_name, ())
         if not assertions and dataset in subject.datasets:
             yield doubt(f"{name_of(case, dataset)} has no quality assertion")
-        for each in assertions:
-            if not each.success and each.severity != _ONLY_WARNS:
-                about = f"{name_of(case, dataset)}.{each.column}" if each.column else name_of(case, dataset)
-                yield against(f"{each.name} failed on {about}", way_from(dataset), certain=dataset in certain)
+        for assertion in assertions:
+            if not assertion.success and assertion.severity != _ONLY_WARNS:
+                place = f"{name_of(case, dataset)}.{assertion.column}" if assertion.column else name_of(case, dataset)
+                yield against(f"{assertion.name} failed on {place}", way_from(dataset), certain=dataset in certain)
     yield from doubts_on(case, walked, walked.entered)
 
 
@@ -172,17 +172,19 @@ def no_tag(case: Case) -> Iterator[Finding]:
     """Columns that a classification reaches."""
     subject, lineage = case.subject, case.subject.lineage
     for name in case.wanted.names:
-        found = case.tags[name]
+        propagation = case.tags[name]
         if name in case.unread:
             yield doubt(f"it is not known where {name} begins: {case.unread[name]}")
         for column in subject.columns:
-            state = found.state(column)
-            way = tuple(map(lineage.step, found.way(column)))
-            if state is TagState.TAGGED or found.may_arrive(column):
+            state = propagation.state(column)
+            way = tuple(map(lineage.step, propagation.way(column)))
+            if state is TagState.TAGGED or propagation.may_arrive(column):
                 yield against(f"{name} reaches {lineage.label(column)}", way, certain=state is TagState.TAGGED)
             elif state is TagState.UNKNOWN:
-                at = found.way(column)[0].input if way else column
-                yield doubt(f"{lineage.label(column)} is not known to be without {name}: {sourceless(case, at)}", way)
+                origin = propagation.way(column)[0].input if way else column
+                yield doubt(
+                    f"{lineage.label(column)} is not known to be without {name}: {sourceless(case, origin)}", way
+                )
     if not subject.by_column:
         yield from columnless(case, subject.datasets)
 
@@ -191,13 +193,13 @@ def sources_only(case: Case) -> Iterator[Finding]:
     """Nodes where lineage begins that are no allowed source. Lineage upstream of an allowed source does not matter."""
     subject, document = case.subject, case.subject.lineage.document
     allowed = dataset_matcher(case.wanted.names)
-    sources = {number for number, each in enumerate(document.datasets) if allowed(each)}
+    sources = {number for number, dataset_fact in enumerate(document.datasets) if allowed(dataset_fact)}
     walked = subject.upstream(sources.__contains__)
     certain = subject.certain(walked, sources.__contains__)
     passed = _passed(case, walked, sources)
     way_from = subject.ways(walked)
-    into = subject.lineage.edges_into if subject.by_column else subject.lineage.flows_into
-    begins = [node for node in passed if not into.get(node)]
+    links = subject.lineage.edges_into if subject.by_column else subject.lineage.flows_into
+    begins = [node for node in passed if not links.get(node)]
     if subject.by_column:
         begins = [
             node for node in begins if not document.columns[node].constant and node not in subject.lineage.unknown
@@ -205,9 +207,9 @@ def sources_only(case: Case) -> Iterator[Finding]:
     for node in begins:
         dataset = document.columns[node].dataset if subject.by_column else node
         if dataset not in sources and document.datasets[dataset].type != EXCLUDED.type:
-            by = certain if node in certain.entered else walked
-            way = map(subject.lineage.step, by.way(node)) if subject.by_column else way_from(node)
-            yield against(f"{name_of(case, dataset)} is no allowed source", way, certain=by is certain)
+            route = certain if node in certain.entered else walked
+            way = map(subject.lineage.step, route.way(node)) if subject.by_column else way_from(node)
+            yield against(f"{name_of(case, dataset)} is no allowed source", way, certain=route is certain)
     yield from doubts_on(case, walked, passed)
 
 
@@ -227,15 +229,15 @@ def masked_by(case: Case) -> Iterator[Finding]:
     document = lineage.document
     unclear: list[Edge] = []
     passes = _unmasked(case, unclear)
-    into = {node: [edge for edge in edges if passes(edge)] for node, edges in lineage.edges_into.items()}
-    walked, certain = walk(into, subject.columns), walk(exact(into), subject.columns)
+    links = {node: [edge for edge in edges if passes(edge)] for node, edges in lineage.edges_into.items()}
+    walked, certain = walk(links, subject.columns), walk(exact(links), subject.columns)
     for node in walked.entered:
         if not lineage.edges_into.get(node) and node not in lineage.unknown and not document.columns[node].constant:
-            by = certain if node in certain.entered else walked
-            way = tuple(map(lineage.step, by.way(node)))
+            route = certain if node in certain.entered else walked
+            way = tuple(map(lineage.step, route.way(node)))
             if way:
                 text = f"the plain value of {lineage.label(node)} reaches {way[-1].target}"
-                yield against(text, way, certain=by is certain)
+                yield against(text, way, certain=route is certain)
             else:
                 yield doubt(f"no process writes {lineage.label(node)}")
         elif node in lineage.unknown:

@@ -47,16 +47,16 @@ class Walk:
 
 
 def walk(
-    into: Mapping[int, Iterable[Link]], starts: Iterable[int], ends: Callable[[int], bool] = lambda _: False
+    links: Mapping[int, Iterable[Link]], starts: Iterable[int], ends: Callable[[int], bool] = lambda _: False
 ) -> Walk:
     """Walk upstream from the starts. A node that `ends` the walk is reached but not passed, unless it is a start."""
-    begun = dict.fromkeys(starts)
+    beginnings = dict.fromkeys(starts)
 
     def steps(node: int) -> Iterator[tuple[Link, int]]:
-        if node in begun or not ends(node):
-            yield from ((link, link.input) for link in into.get(node, ()))
+        if node in beginnings or not ends(node):
+            yield from ((link, link.input) for link in links.get(node, ()))
 
-    return Walk(entered=reach(begun, steps))
+    return Walk(entered=reach(beginnings, steps))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +77,8 @@ class UpstreamLineage:
 
     def label(self, column: int) -> str:
         """The name of a column for messages."""
-        each = self.document.columns[column]
-        return label(self.document.datasets[each.dataset], each.name)
+        fact = self.document.columns[column]
+        return label(self.document.datasets[fact.dataset], fact.name)
 
     def step(self, link: Link) -> UpstreamStep:
         """A link as a step for messages."""
@@ -92,9 +92,9 @@ class UpstreamLineage:
         return UpstreamStep(source=datasets[link.input].name, target=datasets[link.output].name, process=process)
 
 
-def exact(into: Mapping[int, Iterable[Edge]]) -> Mapping[int, Iterable[Edge]]:
+def exact(links: Mapping[int, Iterable[Edge]]) -> Mapping[int, Iterable[Edge]]:
     """The edges that enter each column without opaque ones."""
-    return {node: [edge for edge in edges if edge.kind is not Kind.OPAQUE] for node, edges in into.items()}
+    return {node: [edge for edge in edges if edge.kind is not Kind.OPAQUE] for node, edges in links.items()}
 
 
 def lineage_of(document: LineageDocument) -> UpstreamLineage:
@@ -106,16 +106,16 @@ def lineage_of(document: LineageDocument) -> UpstreamLineage:
         edges.setdefault(edge.output, []).append(edge)
     for flow in map(document.flows.__getitem__, graph.flows):
         flows.setdefault(flow.output, []).append(flow)
-    unresolved = {out for each in document.processes if each.unresolved_tables for out in each.outputs}
+    unresolved = {out for process in document.processes if process.unresolved_tables for out in process.outputs}
     return UpstreamLineage(
         document=document,
         edges_into=edges,
         flows_into=flows,
         unknown=unknown_sources(document),
         excluded=excluded_columns(document),
-        opaque=frozenset(edge.output for into in edges.values() for edge in into if edge.kind is Kind.OPAQUE),
+        opaque=frozenset(edge.output for incoming in edges.values() for edge in incoming if edge.kind is Kind.OPAQUE),
         unresolved=frozenset(unresolved),
-        named=frozenset(each.dataset for each in document.columns if each.name),
+        named=frozenset(column.dataset for column in document.columns if column.name),
     )
 
 
@@ -131,8 +131,8 @@ class CheckSubject:
     def of(self, dataset: int) -> "CheckSubject":
         """The part of the subject that is in one data set."""
         columns = self.lineage.document.columns
-        mine = tuple(each for each in self.columns if columns[each].dataset == dataset)
-        return replace(self, columns=mine, datasets=(dataset,))
+        own_columns = tuple(column for column in self.columns if columns[column].dataset == dataset)
+        return replace(self, columns=own_columns, datasets=(dataset,))
 
     def upstream(self, ends: Callable[[int], bool] = lambda _: False) -> Walk:
         """Walk upstream, by columns or by data sets; `ends` takes the number of a data set."""
@@ -181,15 +181,15 @@ class CheckSubject:
         return frozenset(self.datasets_of(self.certain(walked)))
 
 
-def subject_of(lineage: UpstreamLineage, where: Selector) -> CheckSubject:
+def subject_of(lineage: UpstreamLineage, selector: Selector) -> CheckSubject:
     """The columns and data sets that a selector names."""
     document = lineage.document
-    by_column = bool(where.columns or where.types)
-    columns = tuple(sorted(matching_columns(document, where)))
+    by_column = bool(selector.columns or selector.types)
+    columns = tuple(sorted(matching_columns(document, selector)))
     datasets = (
-        {document.columns[each].dataset for each in columns}
+        {document.columns[column].dataset for column in columns}
         if by_column
-        else matching_datasets(document, where.datasets)
+        else matching_datasets(document, selector.datasets)
     )
     return CheckSubject(lineage=lineage, columns=columns, datasets=tuple(sorted(datasets)), by_column=by_column)
 

@@ -34,13 +34,13 @@ class Report:
 
 def as_text(report: Report) -> str:
     """The results as text; the last line has the counts."""
-    counts = [(verdict, sum(each.verdict is verdict for each in report.results)) for verdict in Verdict]
+    counts = [(verdict, sum(result.verdict is verdict for result in report.results)) for verdict in Verdict]
     total = ", ".join(f"{count} {_COUNTED[verdict]}" for verdict, count in counts if count)
-    return "\n".join([*(each.text for each in report.results), *_remarks(report), total]) + "\n"
+    return "\n".join([*(result.text for result in report.results), *_remarks(report), total]) + "\n"
 
 
 def _remarks(report: Report) -> list[str]:
-    return [visible(f"{report.place}:{each.line}: {each.text}") for each in report.remarks]
+    return [visible(f"{report.place}:{remark.line}: {remark.text}") for remark in report.remarks]
 
 
 _COUNTED: Mapping[Verdict, str] = {
@@ -56,16 +56,16 @@ def as_junit(report: Report) -> str:
     """
     place, cases = report.place, report.results
     suite = Element("testsuite", name=place, tests=str(len(cases)), errors="0")
-    suite.set("failures", str(sum(each.fails for each in cases)))
-    suite.set("skipped", str(sum(not each.fails and each.verdict is not Verdict.HOLDS for each in cases)))
-    for each in cases:
-        case = SubElement(suite, "testcase", classname=visible(each.policy), name=visible(each.demand))
-        case.attrib.update(file=place, line=str(each.line), time="0")
-        if each.fails:
-            kind = str(each.verdict)
-            SubElement(case, "failure", message=headline(each), type=kind).text = each.text
-        elif each.verdict is not Verdict.HOLDS:
-            SubElement(case, "skipped", message=headline(each))
+    suite.set("failures", str(sum(case.fails for case in cases)))
+    suite.set("skipped", str(sum(not case.fails and case.verdict is not Verdict.HOLDS for case in cases)))
+    for test_case in cases:
+        case = SubElement(suite, "testcase", classname=visible(test_case.policy), name=visible(test_case.demand))
+        case.attrib.update(file=place, line=str(test_case.line), time="0")
+        if test_case.fails:
+            kind = str(test_case.verdict)
+            SubElement(case, "failure", message=headline(test_case), type=kind).text = test_case.text
+        elif test_case.verdict is not Verdict.HOLDS:
+            SubElement(case, "skipped", message=headline(test_case))
     if report.remarks:
         SubElement(suite, "system-out").text = "\n".join(_remarks(report))
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suite, encoding="unicode") + "\n"
@@ -73,38 +73,42 @@ def as_junit(report: Report) -> str:
 
 def as_sarif(report: Report) -> str:
     """A run with a result for each finding, at the line of the demand, so that pull requests show it there."""
-    found = [
+    sarif_results = [
         _sarif_result(
             report.place,
-            line=each.line,
-            rule=each.demand.partition(" ")[0],
-            level="error" if each.fails else "warning",
-            text="\n".join([f"{each.policy}: {finding.text}", *map(str, finding.way)]),
-            same=f"{each.policy}\0{each.demand}\0{finding.text}",
+            line=result.line,
+            rule=result.demand.partition(" ")[0],
+            level="error" if result.fails else "warning",
+            text="\n".join([f"{result.policy}: {finding.text}", *map(str, finding.way)]),
+            identity=f"{result.policy}\0{result.demand}\0{finding.text}",
         )
-        for each in report.results
-        for finding in each.findings
+        for result in report.results
+        for finding in result.findings
     ]
-    found += [
-        _sarif_result(report.place, line=each.line, rule=_NO_EFFECT, level="note", text=each.text, same=each.text)
-        for each in report.remarks
+    sarif_results += [
+        _sarif_result(
+            report.place, line=remark.line, rule=_NO_EFFECT, level="note", text=remark.text, identity=remark.text
+        )
+        for remark in report.remarks
     ]
-    names = sorted({each["ruleId"] for each in found} | {each.demand.partition(" ")[0] for each in report.results})
+    names = sorted(
+        {entry["ruleId"] for entry in sarif_results} | {result.demand.partition(" ")[0] for result in report.results}
+    )
     rules = [{"id": name, "shortDescription": {"text": name.replace("_", " ")}} for name in names]
     driver = {"name": "throughline check", "rules": rules}
-    log = {"$schema": _SARIF, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": found}]}
+    log = {"$schema": _SARIF, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": sarif_results}]}
     return json.dumps(log, indent=2) + "\n"
 
 
-def _sarif_result(place: str, *, line: int, rule: str, level: str, text: str, same: str) -> dict[str, Any]:
-    """One result. `same`: the text by which a later run recognises the result."""
-    where = {"artifactLocation": {"uri": quote(place.replace("\\", "/"))}, "region": {"startLine": max(line, 1)}}
+def _sarif_result(place: str, *, line: int, rule: str, level: str, text: str, identity: str) -> dict[str, Any]:
+    """One result. `identity`: the text by which a later run recognises the result."""
+    location = {"artifactLocation": {"uri": quote(place.replace("\\", "/"))}, "region": {"startLine": max(line, 1)}}
     return {
         "ruleId": rule,
         "level": level,
         "message": {"text": text},
-        "locations": [{"physicalLocation": where}],
-        "partialFingerprints": {"throughline/v1": hashlib.sha256(same.encode()).hexdigest()},
+        "locations": [{"physicalLocation": location}],
+        "partialFingerprints": {"throughline/v1": hashlib.sha256(identity.encode()).hexdigest()},
     }
 
 
@@ -112,8 +116,8 @@ def as_json(report: Report) -> str:
     """The results as JSON."""
     plain = {
         "rules": report.place,
-        "results": [asdict(each) for each in report.results],
-        "no_effect": [asdict(each) for each in report.remarks],
+        "results": [asdict(result) for result in report.results],
+        "no_effect": [asdict(remark) for remark in report.remarks],
     }
     return json.dumps(plain, indent=2) + "\n"
 
@@ -121,8 +125,8 @@ def as_json(report: Report) -> str:
 def headline(result: Result) -> str:
     """The first finding of a result, and how many there are, as one line."""
     first = result.findings[0].text if result.findings else str(result.verdict)
-    more = f", and {result.found - 1:,} more" if result.found > 1 else ""
-    return visible(f"{first}{more}")
+    remainder = f", and {result.found - 1:,} more" if result.found > 1 else ""
+    return visible(f"{first}{remainder}")
 
 
 MAX_ANNOTATIONS = 50
@@ -141,32 +145,32 @@ def annotated(report: Report, form: Annotations) -> tuple[str, ...]:
     MAX_ANNOTATIONS.
     """
     line = _FORMS[form]
-    found = sorted(_found(report), key=lambda each: each[0] != "error")
-    return tuple(line(report.place, *each) for each in found[:MAX_ANNOTATIONS])
+    annotations = sorted(_found(report), key=lambda annotation: annotation[0] != "error")
+    return tuple(line(report.place, *annotation) for annotation in annotations[:MAX_ANNOTATIONS])
 
 
 def _found(report: Report) -> Iterator[tuple[str, int, str, str]]:
     """The level, line, title and text of each annotation."""
-    for each in report.results:
-        if each.verdict is not Verdict.HOLDS:
-            level = "error" if each.fails else "warning"
-            way = each.findings[0].way if each.findings else ()
-            text = "\n".join([headline(each), *map(visible, way)])
-            yield level, each.line, visible(f"{each.policy}: {each.demand}"), text
+    for result in report.results:
+        if result.verdict is not Verdict.HOLDS:
+            level = "error" if result.fails else "warning"
+            way = result.findings[0].way if result.findings else ()
+            text = "\n".join([headline(result), *map(visible, way)])
+            yield level, result.line, visible(f"{result.policy}: {result.demand}"), text
     for remark in report.remarks:
         yield "warning", remark.line, "a rule without an effect", visible(remark.text)
 
 
 def _github(place: str, level: str, line: int, title: str, text: str) -> str:
     values = {"file": place, "line": str(line), "title": title}
-    given = ",".join(f"{key}={value.translate(_GITHUB_VALUE)}" for key, value in values.items())
-    return f"::{level} {given}::{text.translate(_GITHUB)}"
+    properties = ",".join(f"{key}={value.translate(_GITHUB_VALUE)}" for key, value in values.items())
+    return f"::{level} {properties}::{text.translate(_GITHUB)}"
 
 
 def _azure(place: str, level: str, line: int, title: str, text: str) -> str:
     values = {"type": level, "sourcepath": place, "linenumber": str(line)}
-    given = ";".join(f"{key}={value.translate(_AZURE_VALUE)}" for key, value in values.items())
-    return f"##vso[task.logissue {given}]{f'{title}: {text}'.translate(_AZURE)}"
+    properties = ";".join(f"{key}={value.translate(_AZURE_VALUE)}" for key, value in values.items())
+    return f"##vso[task.logissue {properties}]{f'{title}: {text}'.translate(_AZURE)}"
 
 
 _GITHUB_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}

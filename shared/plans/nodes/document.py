@@ -51,9 +51,9 @@ def unpack(facet: PlanFacet) -> Document:
     if facet.format != FORMAT:
         raise UnreadablePlan(f"the plan has format {facet.format}, and this version reads {FORMAT}")
     try:
-        packed = base64.b64decode(facet.plan or "", validate=True)
+        compressed = base64.b64decode(facet.plan or "", validate=True)
         unzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        text = unzip.decompress(packed, MAX_BYTES)
+        text = unzip.decompress(compressed, MAX_BYTES)
         if unzip.unconsumed_tail:
             raise UnreadablePlan(f"the plan is larger than {MAX_BYTES:,} bytes")
         return _decode(text)
@@ -92,8 +92,8 @@ def nodes(value: object) -> Iterator[Node]:
         if "k" in value:
             yield value
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from nodes(each)
+        for element in value:
+            yield from nodes(element)
 
 
 def children(plan: Node) -> tuple[int, ...]:
@@ -102,15 +102,15 @@ def children(plan: Node) -> tuple[int, ...]:
     By the names of the fields, so that the order of an object's fields has no meaning: `left` is before `right`,
     `anchor` before `recursion`, and `cteDefs` before the `plan` that refers to them.
     """
-    found = [
+    references = [
         (name, index)
         for name, value in plan.items()
-        for each in (value if isinstance(value, list) else (value,))
-        if isinstance(each, dict) and (index := ref(each)) is not None
+        for element in (value if isinstance(value, list) else (value,))
+        if isinstance(element, dict) and (index := ref(element)) is not None
     ]
-    if len(found) > 1:
-        found.sort(key=_field)
-    return tuple([index for _, index in found])
+    if len(references) > 1:
+        references.sort(key=_field)
+    return tuple([index for _, index in references])
 
 
 _field = itemgetter(0)

@@ -29,7 +29,7 @@ class Subqueries(Protocol):
     def subquery(self, index: int, outer: Columns) -> tuple[list[Flow], Flow]:
         """The flows of its columns and of its rows; `outer` are the columns that it may name by OuterReference."""
 
-    def unknown(self, what: str) -> None:
+    def unknown(self, problem: str) -> None:
         """Count something that no rule knows."""
 
     def spend(self, amount: int) -> None:
@@ -53,31 +53,34 @@ def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> 
     Works on a stack, because a sum of 500 columns is nested 500 levels deep. Steps are associative, so each column that
     is met takes all steps of its way at once.
     """
-    found, whole = Collector(plans), _Whole(plans, outer)
+    collector, whole_scope = Collector(plans), _Whole(plans, outer)
     waiting: list[tuple[Node, FlowStep, Columns]] = [(node, COPY, columns)]
     while waiting:
-        at, step, known = waiting.pop()
-        name = kind(at)
+        expression, step, flows = waiting.pop()
+        name = kind(expression)
         if name in _NO_COLUMN:
             continue
         if name == "AttributeReference":
-            found.add(_column(at, known, plans, outer), step)
+            collector.add(_column(expression, flows, plans, outer), step)
         elif name in _DEFINED:
-            found.add(known.get(id_of(at) or (), NOTHING), step)
+            collector.add(flows.get(id_of(expression) or (), NOTHING), step)
         elif name == "With":  # Spark 4: what stands in `child` more than once is defined beside it
-            common = {id_of(each) or (): flow_of(each["child"], known, plans, outer) for each in nodes(at.get("defs"))}
-            waiting.append((at["child"], step, {**known, **common}))
-        elif name in TAKERS and (part := Scope(known, whole).parts(at)) is not None:
-            found.add(part, step)
-        elif "replacement" in at:  # Spark replaces it by this: its own arguments stand there too
-            waiting.append((at["replacement"], after(step, CHANGE), known))
+            common = {
+                id_of(definition) or (): flow_of(definition["child"], flows, plans, outer)
+                for definition in nodes(expression.get("defs"))
+            }
+            waiting.append((expression["child"], step, {**flows, **common}))
+        elif name in TAKERS and (part := Scope(flows, whole_scope).parts(expression)) is not None:
+            collector.add(part, step)
+        elif "replacement" in expression:  # Spark replaces it by this: its own arguments stand there too
+            waiting.append((expression["replacement"], after(step, CHANGE), flows))
         elif name in _SUBQUERIES:
-            for flow in _subquery(at, known, plans, outer):
-                found.add(flow, step)
+            for flow in _subquery(expression, flows, plans, outer):
+                collector.add(flow, step)
         else:
             rule = _RULES.get(name, _arguments)
-            waiting += [(part, after(step, own), known) for part, own in rule(at)]
-    return found.flow
+            waiting += [(part, after(step, own_step), flows) for part, own_step in rule(expression)]
+    return collector.flow
 
 
 class Collector:
@@ -100,12 +103,12 @@ class Collector:
 
 
 def _column(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
-    found = columns.get(id_of(node) or ())
-    if found is None:
-        found = outer.get(id_of(node) or ())
-    if found is None:
+    flow = columns.get(id_of(node) or ())
+    if flow is None:
+        flow = outer.get(id_of(node) or ())
+    if flow is None:
         plans.unknown("a column without a source")
-    return found or NOTHING
+    return flow or NOTHING
 
 
 class _Whole:
@@ -146,7 +149,7 @@ def _subquery(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -
 
 def parts(value: Any, step: FlowStep) -> Parts:
     """The expressions in a field's value, each with this step."""
-    return [(each, step) for each in nodes(value)]
+    return [(node, step) for node in nodes(value)]
 
 
 def _arguments(node: Node) -> Parts:
@@ -156,30 +159,38 @@ def _arguments(node: Node) -> Parts:
 
 
 def _case(node: Node) -> Parts:
-    found = parts(node.get("elseValue"), CHANGE)
+    case_parts = parts(node.get("elseValue"), CHANGE)
     for branch in node.get("branches", ()):
         if isinstance(branch, list) and len(branch) == 2:  # noqa: PLR2004 - condition and value
-            found += [*parts(branch[0], DECIDES), *parts(branch[1], CHANGE)]
-    return found
+            case_parts += [*parts(branch[0], DECIDES), *parts(branch[1], CHANGE)]
+    return case_parts
 
 
 def _coalesce(node: Node) -> Parts:
     values = list(nodes(node.get("children")))
-    return [*((each, CHANGE) for each in values), *((each, DECIDES) for each in values[:-1])]
+    return [*((value, CHANGE) for value in values), *((value, DECIDES) for value in values[:-1])]
 
 
 def _aggregate(node: Node) -> Parts:
     function = node.get("aggregateFunction")
     name = kind(function)
-    found = parts(node.get("filter"), DECIDES)
+    aggregate_parts = parts(node.get("filter"), DECIDES)
     if name == "PivotFirst" and isinstance(function, dict):
-        return [*found, *parts(function.get("pivotColumn"), DECIDES), *parts(function.get("valueColumn"), SUMMARY)]
+        return [
+            *aggregate_parts,
+            *parts(function.get("pivotColumn"), DECIDES),
+            *parts(function.get("valueColumn"), SUMMARY),
+        ]
     if name in {"MaxBy", "MinBy"} and isinstance(function, dict):
-        return [*found, *parts(function.get("valueExpr"), SUMMARY), *parts(function.get("orderingExpr"), DECIDES)]
+        return [
+            *aggregate_parts,
+            *parts(function.get("valueExpr"), SUMMARY),
+            *parts(function.get("orderingExpr"), DECIDES),
+        ]
     step = COUNTED if name in _COUNTS else IN_CODE if name in _TYPED else SUMMARY
     arguments = dict(function) if isinstance(function, dict) else {}
-    found += parts(arguments.pop("orderExpressions", None), DECIDES)
-    return [*found, *((each, step) for each, _ in _arguments(arguments))]
+    aggregate_parts += parts(arguments.pop("orderExpressions", None), DECIDES)
+    return [*aggregate_parts, *((argument, step) for argument, _ in _arguments(arguments))]
 
 
 def _window(node: Node) -> Parts:
@@ -203,11 +214,11 @@ def _window_of_time(node: Node) -> Parts:
     times: list[Node] = []
     waiting = list(nodes(node.get("child")))
     while waiting:
-        at = waiting.pop()
-        if kind(at) == kind(node):
-            times += nodes(at.get("child"))
+        window = waiting.pop()
+        if kind(window) == kind(node):
+            times += nodes(window.get("child"))
         else:
-            waiting += [each for value in at.values() for each in nodes(value)]
+            waiting += [child for value in window.values() for child in nodes(value)]
     return parts(times or node.get("child"), CHANGE)
 
 

@@ -54,33 +54,33 @@ NOTHING: Flow = MappingProxyType({})
 class StructureFlow(dict[FlowSource, frozenset[FlowStep]]):
     """The flow of a structure, with the flow of each of its fields."""
 
-    def __init__(self, whole: Flow, fields: Sequence[Flow]) -> None:
-        super().__init__(whole)
+    def __init__(self, flow: Flow, fields: Sequence[Flow]) -> None:
+        super().__init__(flow)
         self.fields = tuple(fields)
 
 
 class ArrayFlow(dict[FlowSource, frozenset[FlowStep]]):
     """The flow of an array, with that of its elements. The elements of a map are structures of a key and a value."""
 
-    def __init__(self, whole: Flow, element: Flow) -> None:
-        super().__init__(whole)
+    def __init__(self, flow: Flow, element: Flow) -> None:
+        super().__init__(flow)
         self.element = element
 
 
-def after(step: FlowStep, before: FlowStep) -> FlowStep:
-    """Two steps as one: `before`, then `step`. A value that went through code is opaque from then on. Code may undo a
+def after(step: FlowStep, earlier: FlowStep) -> FlowStep:
+    """Two steps as one: `earlier`, then `step`. A value that went through code is opaque from then on. Code may undo a
     mask before it (decrypt); a mask after it is one.
     """
-    if before is COPY:
+    if earlier is COPY:
         return step
     if step is COPY:
-        return before
-    masked = step.masked or (before.masked and step.subtype != OPAQUE)
+        return earlier
+    masked = step.masked or (earlier.masked and step.subtype != OPAQUE)
     if not step.direct:
         return FlowStep(direct=False, subtype=step.subtype, masked=masked)
-    if not before.direct:
-        return FlowStep(direct=False, subtype=before.subtype, masked=masked)
-    subtype = max(step.subtype, before.subtype, key=_STRENGTH.__getitem__)
+    if not earlier.direct:
+        return FlowStep(direct=False, subtype=earlier.subtype, masked=masked)
+    subtype = max(step.subtype, earlier.subtype, key=_STRENGTH.__getitem__)
     return FlowStep(direct=True, subtype=subtype, masked=masked)
 
 
@@ -88,10 +88,10 @@ def through(step: FlowStep, flow: Flow) -> Flow:
     """A flow after one more step; its parts too."""
     if step is COPY or not flow:
         return flow
-    whole = {source: frozenset([after(step, each) for each in steps]) for source, steps in flow.items()}
+    changed_flow = {source: frozenset([after(step, earlier) for earlier in steps]) for source, steps in flow.items()}
     if isinstance(flow, StructureFlow):
-        return StructureFlow(whole, [through(step, each) for each in flow.fields])
-    return ArrayFlow(whole, through(step, flow.element)) if isinstance(flow, ArrayFlow) else whole
+        return StructureFlow(changed_flow, [through(step, field) for field in flow.fields])
+    return ArrayFlow(changed_flow, through(step, flow.element)) if isinstance(flow, ArrayFlow) else changed_flow
 
 
 def united(flows: Iterable[Flow]) -> Flow:
@@ -99,11 +99,11 @@ def united(flows: Iterable[Flow]) -> Flow:
     distinct = [flow for flow in flows if flow]
     if len(distinct) < 2:  # noqa: PLR2004 - nothing to unite
         return distinct[0] if distinct else NOTHING
-    found = dict(distinct[0])
+    union = dict(distinct[0])
     for flow in distinct[1:]:
         for source, steps in flow.items():
-            found[source] = found[source] | steps if source in found else steps
-    return found
+            union[source] = union[source] | steps if source in union else steps
+    return union
 
 
 def joined(flows: Iterable[Flow]) -> Flow:
@@ -111,24 +111,24 @@ def joined(flows: Iterable[Flow]) -> Flow:
     values = [flow for flow in flows if flow]
     if len(values) < 2:  # noqa: PLR2004 - nothing to join
         return values[0] if values else NOTHING
-    whole = united(values)
+    union = united(values)
     structures = [flow for flow in values if isinstance(flow, StructureFlow)]
     if any(isinstance(flow, ArrayFlow) for flow in values):
-        return ArrayFlow(whole, joined(flow.element if isinstance(flow, ArrayFlow) else flow for flow in values))
+        return ArrayFlow(union, joined(flow.element if isinstance(flow, ArrayFlow) else flow for flow in values))
     if len({len(flow.fields) for flow in structures}) != 1:
-        return whole
+        return union
     fields = [
         joined(flow.fields[place] if isinstance(flow, StructureFlow) else flow for flow in values)
         for place in range(len(structures[0].fields))
     ]
-    return StructureFlow(whole, fields)
+    return StructureFlow(union, fields)
 
 
-def decided(flow: Flow, by: Flow) -> Flow:
+def decided(flow: Flow, condition: Flow) -> Flow:
     """A flow of which each part is decided by another flow, whose steps are those of conditions."""
-    if not by:
+    if not condition:
         return flow
-    whole = united((flow, by))
+    union = united((flow, condition))
     if isinstance(flow, StructureFlow):
-        return StructureFlow(whole, [decided(each, by) for each in flow.fields])
-    return ArrayFlow(whole, decided(flow.element, by)) if isinstance(flow, ArrayFlow) else whole
+        return StructureFlow(union, [decided(field, condition) for field in flow.fields])
+    return ArrayFlow(union, decided(flow.element, condition)) if isinstance(flow, ArrayFlow) else union

@@ -116,8 +116,8 @@ def _array(node: Node, scope: Scope) -> Flow:
 
 def _zipped(node: Node, scope: Scope) -> Flow:
     arrays = scope.flows(node.get("children"))
-    whole = through(CHANGE, united(arrays))
-    return ArrayFlow(whole, StructureFlow(whole, [_element(array) for array in arrays]))
+    union = through(CHANGE, united(arrays))
+    return ArrayFlow(union, StructureFlow(union, [_element(array) for array in arrays]))
 
 
 def _field(node: Node, scope: Scope) -> Flow | None:

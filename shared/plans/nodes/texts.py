@@ -126,16 +126,16 @@ class Writer:
             self._pieces[start] = "("
             self.put(")")
 
-    def listed(self, before: str, given: Iterable[Node], after: str = "") -> None:
+    def listed(self, opening: str, listed: Iterable[Node], closing: str = "") -> None:
         """Write expressions with commas between them, and what stands before and after them."""
-        self.put(before)
-        for place, each in enumerate(given):
+        self.put(opening)
+        for place, node in enumerate(listed):
             if self._left < 0:
                 break
             if place:
                 self.put(", ")
-            self.write(each)
-        self.put(after)
+            self.write(node)
+        self.put(closing)
 
 
 def text_of(node: Node, texts: Texts) -> Text:
@@ -145,79 +145,79 @@ def text_of(node: Node, texts: Texts) -> Text:
     return Text(writer.text, strength)
 
 
-def together(given: Iterable[Text]) -> Text:
+def together(texts: Iterable[Text]) -> Text:
     """Several ways to make one column, as those of a union's branches."""
-    distinct = sorted({each.text for each in given})
+    distinct = sorted({text.text for text in texts})
     return Text(cut("; ".join(distinct)), ONE if len(distinct) == 1 else OR)
 
 
 def _arguments(node: Node) -> Iterator[Node]:
     for name, value in node.items():
         if name not in IGNORED_FIELDS and name != "replacement":
-            yield from (each for each in nodes(value) if kind(each) != "NumericEvalContext")
+            yield from (node for node in nodes(value) if kind(node) != "NumericEvalContext")
 
 
 _FUNCTIONS_BY_NAME = frozenset({"PythonUDF", "PythonUDAF", "PythonUDTF", "ScalaUDF", "ApplyFunctionExpression"})
 
 
-def _function(to: Writer, node: Node) -> int:
-    given = node.get("udfName") or (node.get("name") if kind(node) in _FUNCTIONS_BY_NAME else None)
-    to.listed(f"{given or function_name(kind(node))}(", _arguments(node), ")")
+def _function(writer: Writer, node: Node) -> int:
+    sql_name = node.get("udfName") or (node.get("name") if kind(node) in _FUNCTIONS_BY_NAME else None)
+    writer.listed(f"{sql_name or function_name(kind(node))}(", _arguments(node), ")")
     return ONE
 
 
-def _column(to: Writer, node: Node) -> int:
-    found = to.texts.get(id_of(node) or ())
-    to.put(found.text if found else str(node.get("name", CUT)))
-    return found.strength if found else ONE
+def _column(writer: Writer, node: Node) -> int:
+    column_text = writer.texts.get(id_of(node) or ())
+    writer.put(column_text.text if column_text else str(node.get("name", CUT)))
+    return column_text.strength if column_text else ONE
 
 
-def _literal(to: Writer, _: Node) -> int:
-    to.put("?")
+def _literal(writer: Writer, _: Node) -> int:
+    writer.put("?")
     return ONE
 
 
-def _named(to: Writer, node: Node) -> int:
-    to.put(str(node.get("name", "?")))
+def _named(writer: Writer, node: Node) -> int:
+    writer.put(str(node.get("name", "?")))
     return ONE
 
 
 def _below(field: str) -> Way:
-    def write(to: Writer, node: Node) -> int:
-        found = next(nodes(node.get(field)), None)
-        return _literal(to, node) if found is None else to.write(found)
+    def write(writer: Writer, node: Node) -> int:
+        child = next(nodes(node.get(field)), None)
+        return _literal(writer, node) if child is None else writer.write(child)
 
     return write
 
 
 def _between(word: str, strength: int) -> Way:
-    def write(to: Writer, node: Node) -> int:
-        for place, each in enumerate(_arguments(node)):
+    def write(writer: Writer, node: Node) -> int:
+        for place, argument in enumerate(_arguments(node)):
             if place:
-                to.put(f" {word} ")
+                writer.put(f" {word} ")
             # Operators bind to the left: what stands on the right needs brackets even if it is as strong.
-            to.part(each, strength + (1 if place and word not in {"AND", "OR"} else 0))
+            writer.part(argument, strength + (1 if place and word not in {"AND", "OR"} else 0))
         return strength
 
     return write
 
 
-def _around(before: str, after: str, strength: int) -> Way:
-    def write(to: Writer, node: Node) -> int:
-        to.put(before)
-        for each in _arguments(node):
-            to.part(each, strength)
-        to.put(after)
+def _around(opening: str, closing: str, strength: int) -> Way:
+    def write(writer: Writer, node: Node) -> int:
+        writer.put(opening)
+        for argument in _arguments(node):
+            writer.part(argument, strength)
+        writer.put(closing)
         return strength
 
     return write
 
 
-def _cast(to: Writer, node: Node) -> int:
+def _cast(writer: Writer, node: Node) -> int:
     if kind(node.get("child")) in _LITERALS:
-        return _literal(to, node)
-    to.listed("CAST(", nodes(node.get("child")), " AS ")
-    to.put(_PARAMETERS.split(str(node.get("t", "")), maxsplit=1)[0] or CUT, ")")
+        return _literal(writer, node)
+    writer.listed("CAST(", nodes(node.get("child")), " AS ")
+    writer.put(_PARAMETERS.split(str(node.get("t", "")), maxsplit=1)[0] or CUT, ")")
     return ONE
 
 
@@ -225,96 +225,96 @@ _LITERALS = frozenset({"Literal", "TypedNullLiteral"})
 _PARAMETERS = re.compile("[(<]")
 
 
-def _case(to: Writer, node: Node) -> int:
-    to.put("CASE")
+def _case(writer: Writer, node: Node) -> int:
+    writer.put("CASE")
     for branch in node.get("branches", ()):
         if isinstance(branch, list) and len(branch) == 2:  # noqa: PLR2004 - condition and value
-            to.listed(" WHEN ", nodes(branch[0]))
-            to.listed(" THEN ", nodes(branch[1]))
-    for each in nodes(node.get("elseValue")):
-        to.put(" ELSE ")
-        to.write(each)
-    to.put(" END")
+            writer.listed(" WHEN ", nodes(branch[0]))
+            writer.listed(" THEN ", nodes(branch[1]))
+    for default in nodes(node.get("elseValue")):
+        writer.put(" ELSE ")
+        writer.write(default)
+    writer.put(" END")
     return ONE
 
 
-def _in(to: Writer, node: Node) -> int:
-    given = [*nodes(node.get("value")), *nodes(node.get("values"))]
-    for each in given[:1]:
-        to.part(each, COMPARED)
-    to.listed(" IN (", [*given[1:], *nodes(node.get("list"))], ")")
+def _in(writer: Writer, node: Node) -> int:
+    operands = [*nodes(node.get("value")), *nodes(node.get("values"))]
+    for operand in operands[:1]:
+        writer.part(operand, COMPARED)
+    writer.listed(" IN (", [*operands[1:], *nodes(node.get("list"))], ")")
     return COMPARED
 
 
-def _subquery(to: Writer, node: Node) -> int:
-    to.put("EXISTS (subquery)" if kind(node) == "Exists" else "(subquery)")
+def _subquery(writer: Writer, node: Node) -> int:
+    writer.put("EXISTS (subquery)" if kind(node) == "Exists" else "(subquery)")
     return ONE
 
 
-def _aggregate(to: Writer, node: Node) -> int:
+def _aggregate(writer: Writer, node: Node) -> int:
     for function in nodes(node.get("aggregateFunction")):
         if kind(function) in _FUNCTIONS_BY_NAME:
-            to.write(function)
+            writer.write(function)
             continue
         distinct = "DISTINCT " if node.get("isDistinct") else ""
-        to.listed(f"{function_name(kind(function))}({distinct}", _arguments(function), ")")
-    for each in nodes(node.get("filter")):
-        to.listed(" FILTER (WHERE ", (each,), ")")
+        writer.listed(f"{function_name(kind(function))}({distinct}", _arguments(function), ")")
+    for condition in nodes(node.get("filter")):
+        writer.listed(" FILTER (WHERE ", (condition,), ")")
     return ONE
 
 
-def _window(to: Writer, node: Node) -> int:
+def _window(writer: Writer, node: Node) -> int:
     for function in nodes(node.get("windowFunction")):
-        to.write(function)
-    given = next(nodes(node.get("windowSpec")), {})
-    to.put(" OVER (")
-    groups, orders = list(nodes(given.get("partitionSpec"))), list(nodes(given.get("orderSpec")))
+        writer.write(function)
+    specification = next(nodes(node.get("windowSpec")), {})
+    writer.put(" OVER (")
+    groups, orders = list(nodes(specification.get("partitionSpec"))), list(nodes(specification.get("orderSpec")))
     if groups:
-        to.listed("PARTITION BY ", groups)
+        writer.listed("PARTITION BY ", groups)
     if orders:
-        to.listed(" ORDER BY " if groups else "ORDER BY ", orders)
-    to.put(")")
+        writer.listed(" ORDER BY " if groups else "ORDER BY ", orders)
+    writer.put(")")
     return ONE
 
 
-def _order(to: Writer, node: Node) -> int:
-    for each in nodes(node.get("child")):
-        to.write(each)
+def _order(writer: Writer, node: Node) -> int:
+    for child in nodes(node.get("child")):
+        writer.write(child)
     if kind(node.get("direction")) == "Descending":
-        to.put(" DESC")
+        writer.put(" DESC")
     return ONE
 
 
-def _struct(to: Writer, node: Node) -> int:
-    to.listed("struct(", list(nodes(node.get("children")))[1::2], ")")
+def _struct(writer: Writer, node: Node) -> int:
+    writer.listed("struct(", list(nodes(node.get("children")))[1::2], ")")
     return ONE
 
 
-def _field(to: Writer, node: Node) -> int:
-    for each in nodes(node.get("child")):
-        to.part(each, ONE)
-    to.put(".", str(node.get("name") or CUT))
+def _field(writer: Writer, node: Node) -> int:
+    for child in nodes(node.get("child")):
+        writer.part(child, ONE)
+    writer.put(".", str(node.get("name") or CUT))
     return ONE
 
 
-def _field_of_elements(to: Writer, node: Node) -> int:
-    for each in nodes(node.get("child")):
-        to.part(each, ONE)
+def _field_of_elements(writer: Writer, node: Node) -> int:
+    for child in nodes(node.get("child")):
+        writer.part(child, ONE)
     field = node.get("field")
-    to.put(".", str(field.get("name") or CUT) if isinstance(field, dict) else CUT)
+    writer.put(".", str(field.get("name") or CUT) if isinstance(field, dict) else CUT)
     return ONE
 
 
-def _item(to: Writer, node: Node) -> int:
-    whole, *place = _arguments(node)
-    to.part(whole, ONE)
-    to.listed("[", place, "]")
+def _item(writer: Writer, node: Node) -> int:
+    array, *place = _arguments(node)
+    writer.part(array, ONE)
+    writer.listed("[", place, "]")
     return ONE
 
 
-def _lambda(to: Writer, node: Node) -> int:
-    to.listed("", nodes(node.get("arguments")), " -> ")
-    to.listed("", nodes(node.get("function")))
+def _lambda(writer: Writer, node: Node) -> int:
+    writer.listed("", nodes(node.get("arguments")), " -> ")
+    writer.listed("", nodes(node.get("function")))
     return ONE
 
 

@@ -95,9 +95,9 @@ _MAX_TEXT = 1000
 
 
 def _others(change: Change) -> str:
-    shown = ", ".join(map(column_name, change.others[:_MAX_OTHERS]))
-    left = len(change.others) - _MAX_OTHERS
-    return f"{shown} and {left:,} more" if left > 0 else shown
+    names = ", ".join(map(column_name, change.others[:_MAX_OTHERS]))
+    remaining = len(change.others) - _MAX_OTHERS
+    return f"{names} and {remaining:,} more" if remaining > 0 else names
 
 
 def column_name(column: ColumnKey) -> str:
@@ -152,14 +152,14 @@ _TEXTS: dict[ChangeKind, tuple[str, str, str]] = {
 
 def sentence(change: Change) -> str:
     """The sentence about a change. It continues the name of the message's subject."""
-    before, after = change.before, change.after
+    old_text, new_text = change.before, change.after
     if change.kind is ChangeKind.JOB_OVERDUE:
-        before, after = _time(before), _time(after)
+        old_text, new_text = _time(old_text), _time(new_text)
     return _TEXTS[change.kind][0].format(
         column=change.column,
         on_column=f" on column {change.column}" if change.column else "",
-        before=before,
-        after=after,
+        before=old_text,
+        after=new_text,
         others=_others(change),
     )[:_MAX_TEXT]
 
@@ -179,12 +179,12 @@ _MASK_UNCERTAIN = "Mask uncertain: {name}, {what}"
 
 def headline(changes: Sequence[Change], name: str) -> str:
     """The title of a message about these changes, which share subject and topic."""
-    counts = Counter(each.kind for each in changes)
-    what = ", ".join(_counted(kind, count) for kind, count in sorted(counts.items()))
+    counts = Counter(change.kind for change in changes)
+    counted = ", ".join(_counted(kind, count) for kind, count in sorted(counts.items()))
     uncertain = changes[0].kind is ChangeKind.MASK_UNCERTAIN  # its severity is not that of a lost mask
-    return (_MASK_UNCERTAIN if uncertain else _HEADLINES[changes[0].topic]).format(name=name, what=what)
+    return (_MASK_UNCERTAIN if uncertain else _HEADLINES[changes[0].topic]).format(name=name, what=counted)
 
 
 def _counted(kind: ChangeKind, count: int) -> str:
-    _, one, many = _TEXTS[kind]
-    return f"{count:,} {many if count > 1 else one}"
+    _, singular, many = _TEXTS[kind]
+    return f"{count:,} {many if count > 1 else singular}"

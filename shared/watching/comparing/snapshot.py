@@ -60,15 +60,15 @@ def snapshot_of(
 
 
 def _timeless(document: LineageDocument) -> LineageDocument:
-    flows = {structs.replace(each, valid_from=NOT_SET) for each in document.flows if each.valid_to == NOT_SET}
+    flows = {structs.replace(flow, valid_from=NOT_SET) for flow in document.flows if flow.valid_to == NOT_SET}
     edges = {
-        structs.replace(each, valid_from=NOT_SET, steps=(), description="")
-        for each in document.edges
-        if each.valid_to == NOT_SET
+        structs.replace(edge, valid_from=NOT_SET, steps=(), description="")
+        for edge in document.edges
+        if edge.valid_to == NOT_SET
     }
     processes = tuple(
         structs.replace(
-            each,
+            process,
             health=Health.GOOD,
             last_run="",
             first_seen=NOT_SET,
@@ -77,14 +77,14 @@ def _timeless(document: LineageDocument) -> LineageDocument:
             operations=(),
             description="",
         )
-        for each in document.processes
+        for process in document.processes
     )
-    failed = {FailedTest(each.dataset, each.column, each.name) for each in document.failed_tests}
+    failed = {FailedTest(test.dataset, test.column, test.name) for test in document.failed_tests}
     return structs.replace(
         document,
         history=False,
         times=(),
-        datasets=tuple(structs.replace(each, description="", tags=()) for each in document.datasets),
+        datasets=tuple(structs.replace(dataset, description="", tags=()) for dataset in document.datasets),
         processes=processes,
         flows=tuple(sorted(flows)),
         edges=tuple(sorted(edges)),
@@ -105,14 +105,14 @@ def packed(snapshot: Snapshot) -> bytes:
 def unpacked(data: bytes) -> Snapshot:
     """The snapshot in these bytes. Raises UnreadableSnapshotError."""
     try:
-        found = _DECODER.decode(gzip.decompress(data))
+        snapshot = _DECODER.decode(gzip.decompress(data))
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         raise UnreadableSnapshotError(f"this is no snapshot of the watch: {error}") from error
-    if found.format != FORMAT:
+    if snapshot.format != FORMAT:
         raise UnreadableSnapshotError(
-            f"this snapshot of the watch has format {found.format}, and this version reads format {FORMAT}"
+            f"this snapshot of the watch has format {snapshot.format}, and this version reads format {FORMAT}"
         )
-    return found
+    return snapshot
 
 
 MIN_STARTS = 5
@@ -136,19 +136,19 @@ def overdue(process: str, starts: Iterable[datetime], now: datetime) -> Overdue 
     """The process (by qualified name) if it should have started by now; `starts` are sorted. None: not overdue, or no
     rhythm is known.
     """
-    apart = _apart(starts)
-    when = due(apart)
-    return Overdue(process=process, last_start=apart[-1], due=when) if when is not None and when < now else None
+    start_times = _apart(starts)
+    when = due(start_times)
+    return Overdue(process=process, last_start=start_times[-1], due=when) if when is not None and when < now else None
 
 
 def _apart(starts: Iterable[datetime]) -> tuple[datetime, ...]:
-    found: list[datetime] = []
+    separate: list[datetime] = []
     last = None
     for start in starts:
         if last is None or start - last > _ONE_START:
-            found.append(start)
+            separate.append(start)
         last = start
-    return tuple(found)
+    return tuple(separate)
 
 
 def due(starts: Sequence[datetime]) -> datetime | None:
@@ -161,7 +161,7 @@ def due(starts: Sequence[datetime]) -> datetime | None:
     times = sorted(set(starts))[-MAX_STARTS:]
     if len(times) < MIN_STARTS:
         return None
-    gaps = sorted(later - earlier for earlier, later in pairwise(times[-_RECENT:]))
+    gaps = sorted(end - earlier for earlier, end in pairwise(times[-_RECENT:]))
     usual = timedelta(seconds=median(gap.total_seconds() for gap in gaps))
     if gaps[-1 - len(gaps) // 10] <= usual * 1.5:
         return times[-1] + usual + max(usual / 2, _LEAST_PATIENCE)
@@ -172,16 +172,16 @@ def due(starts: Sequence[datetime]) -> datetime | None:
 def _following_of_week(times: Sequence[datetime]) -> datetime | None:
     """The next expected start of a job that follows the week."""
     last = times[-1]
-    week = [each for each in times if each > last - _WEEK]
-    earlier = [each for each in times if each <= last - _WEEK + _SAME_TIME]
+    week = [time for time in times if time > last - _WEEK]
+    earlier = [time for time in times if time <= last - _WEEK + _SAME_TIME]
     if last - times[0] < _WEEK * 2 - _SAME_TIME or len(week) < _MIN_OF_WEEK:
         return None
-    if not all(_has_partner(each - _WEEK, times) for each in week):
+    if not all(_has_partner(time - _WEEK, times) for time in week):
         return None
-    if not all(_has_partner(each + _WEEK, times) for each in earlier):
+    if not all(_has_partner(time + _WEEK, times) for time in earlier):
         return None
-    return min(each + _WEEK for each in week if each + _WEEK > last)
+    return min(time + _WEEK for time in week if time + _WEEK > last)
 
 
 def _has_partner(time: datetime, times: Sequence[datetime]) -> bool:
-    return any(abs(each - time) <= _SAME_TIME for each in times)
+    return any(abs(start - time) <= _SAME_TIME for start in times)

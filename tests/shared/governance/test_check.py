@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from shared.governance.checks.checking import BROKEN, HELD, NOT_KNOWN, Result, check, exit_code
+from shared.governance.checks.checking import ALL_HOLD, BROKEN, NOT_KNOWN, Result, check, exit_code
 from shared.governance.checks.findings import Facts, QualityAssertion, Verdict
 from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif
 from shared.governance.rules_file import parse_rules
@@ -68,7 +68,7 @@ def sound(*more: str, jobs: dict[str, Job] | None = None, history: bool = True) 
 def test_a_demand_holds_where_nothing_is_wrong(demand: str) -> None:
     (found,) = results(sound(), demand)
     assert (found.verdict, found.findings) == (Verdict.HOLDS, ())
-    assert exit_code((found,)) == HELD
+    assert exit_code((found,)) == ALL_HOLD
 
 
 PLANTED: dict[str, tuple[str, LineageDocument, str, list[str]]] = {
@@ -307,7 +307,7 @@ def test_a_policy_that_matches_nothing_has_the_verdict_unknown(demand: str) -> N
 
 def test_an_unknown_verdict_only_warns_when_the_policy_says_so() -> None:
     (found,) = results(sound("mid => gold by other"), 'no_tag = "PII"\nunknown = "warn"')
-    assert (found.verdict, found.fails, exit_code((found,))) == (Verdict.UNKNOWN, False, HELD)
+    assert (found.verdict, found.fails, exit_code((found,))) == (Verdict.UNKNOWN, False, ALL_HOLD)
     (found,) = results(sound("mid => gold by other"), 'no_tag = "PII"')
     assert (found.fails, exit_code((found,))) == (True, NOT_KNOWN)
 

@@ -31,9 +31,9 @@ def read(text: str, place: str) -> None:
     """Read the tables [[thing]], [one] and [by.NAME]."""
     reader = RulesReader(text, place)
     reader.only({"thing", "one", "by"})
-    reader.twice(reader.entries(KEYS, "thing", most=3), "name")
+    reader.twice(reader.entries(KEYS, "thing", limit=3), "name")
     reader.table(KEYS, "one")
-    reader.named(KEYS, "by", most=2)
+    reader.named(KEYS, "by", limit=2)
     reader.finish()
 
 
