@@ -69,7 +69,7 @@ OLD_ROOMS: dict[str, int] = {
     "shared/query": 18,
     "shared/records": 10,
     "shared/reporting": 6,
-    "shared/translation": 15,
+    "shared/translation": 7,
     "throughline/lake": 16,
     "throughline/lake/bronze": 15,
     "throughline/lake/engine": 17,

@@ -106,16 +106,16 @@ def _application(job_name: str, application_name: str | None) -> str:
     """The application's name in the events: the parent's, else the part before the node in the job's name."""
     if application_name is not None and application_name != _NOT_YET:
         return application_name
-    before, operation = split_job_name(job_name)
-    return before if operation is not UNKNOWN or application_name is None else job_name.partition(".")[0]
+    prefix, operation = split_job_name(job_name)
+    return prefix if operation is not UNKNOWN or application_name is None else job_name.partition(".")[0]
 
 
 def _own_name(job_name: str, integration: str) -> JobIdentity:
     name = job_name
     if integration == "DBT":
-        before, build, kind = name.rpartition(_DBT_BUILD)
+        prefix, build, kind = name.rpartition(_DBT_BUILD)
         if build and "." not in kind:
-            name = before if kind == "run" else f"{before}.{kind}"
+            name = prefix if kind == "run" else f"{prefix}.{kind}"
     elif integration == "DEBEZIUM" and _TASK.search(name):
         name = name.rpartition(".")[0]
     name = stable_name(name)
@@ -136,17 +136,17 @@ def strongest(identities: Iterable[JobIdentity]) -> tuple[JobIdentity, ...]:
     return tuple(sorted(identity for identity in strong if identity.strength == highest)[:2])
 
 
-def inherit(own: JobIdentity, known_in_application: Iterable[JobIdentity]) -> JobIdentity:
+def inherit(own_identity: JobIdentity, known_in_application: Iterable[JobIdentity]) -> JobIdentity:
     """A run's identity given those of all runs of its application, or their `strongest`.
 
     A run without a strong identity inherits the only one of the others: Databricks sends its properties only when a
     Spark job starts. The result depends on the set of identities alone.
     """
     known_in_application = tuple(known_in_application)
-    if not known_in_application or own.strength.is_strong:
-        return own
-    known = strongest(known_in_application)
-    return known[0] if len(known) == 1 else own
+    if not known_in_application or own_identity.strength.is_strong:
+        return own_identity
+    candidates = strongest(known_in_application)
+    return candidates[0] if len(candidates) == 1 else own_identity
 
 
 def identity_of(run: MergedRun) -> JobIdentity:
@@ -163,8 +163,8 @@ def generic_identity(run: MergedRun) -> JobIdentity | None:
     """A Spark run's identity without its platform's properties, if that is generic."""
     if run.integration.upper() not in _SPARK:
         return None
-    bare = identify(run.job.name, run.application.name if run.application else None, {})
-    return bare if bare.is_generic else None
+    identity = identify(run.job.name, run.application.name if run.application else None, {})
+    return identity if identity.is_generic else None
 
 
 def is_check(qualified_name: str) -> bool:

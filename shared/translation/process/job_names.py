@@ -78,8 +78,8 @@ def stable_name(name: str) -> str:
         marked = part.pattern.sub("\0", marked)
     if marked == name:
         return name
-    kept = (part.strip(_SEPARATORS) for part in marked.split("\0"))
-    return "_".join(part for part in kept if part) or _UNNAMED
+    words = (part.strip(_SEPARATORS) for part in marked.split("\0"))
+    return "_".join(part for part in words if part) or _UNNAMED
 
 
 _GENERIC = frozenset(
@@ -168,17 +168,17 @@ def job(properties: Mapping[str, Any]) -> str:
     if run_name := _run_name(properties):
         name = stable_name(run_name)
         return "" if is_generic(name) else name
-    found = text_property(properties, JOB_ID)
-    if found:
-        return found
+    job_id = text_property(properties, JOB_ID)
+    if job_id:
+        return job_id
     cluster = _JOB_CLUSTER.match(text_property(properties, _CLUSTER))
     return cluster[1] if cluster else ""
 
 
 def without_host(name: str) -> str:
     """The name, with a workspace's host at its start replaced by the application's name."""
-    found = _HOST.match(name)
-    return (name[found.end() :] or SHELL) if found else name
+    host = _HOST.match(name)
+    return (name[host.end() :] or SHELL) if host else name
 
 
 def workspace(run: MergedRun) -> str:
@@ -200,12 +200,12 @@ _DOTTED_HOST = re.compile(
 
 def identifying_properties(properties: Mapping[str, Any]) -> dict[str, str]:
     """The properties that identify notebook and job; of the tags only the run's name."""
-    kept = {key: text for key in (NOTEBOOK_PATH, JOB_ID) if (text := text_property(properties, key))}
+    identifying = {key: text for key in (NOTEBOOK_PATH, JOB_ID) if (text := text_property(properties, key))}
     name = _run_name(properties)
     if name:
-        kept[_TAGS] = json.dumps([{"key": _RUN_NAME, "value": name}])
+        identifying[_TAGS] = json.dumps([{"key": _RUN_NAME, "value": name}])
     cluster = _JOB_CLUSTER.match(text_property(properties, _CLUSTER))
-    return kept | ({_CLUSTER: cluster[0]} if cluster else {})
+    return identifying | ({_CLUSTER: cluster[0]} if cluster else {})
 
 
 def _run_name(properties: Mapping[str, Any]) -> str | None:

@@ -35,13 +35,13 @@ def origin_of(run: MergedRun, identity: JobIdentity, application_workspace: str 
     """The origin of a run's job. `application_workspace`: the Databricks workspace that other runs of it name."""
     host = workspace(run) or application_workspace
     named = "" if identity.is_generic else identity.name
-    found = _databricks(run, host, named) or _fabric(run.captured) or _synapse(run.captured)
-    found = found or Origin(platform=engine_of(run))
+    origin = _databricks(run, host, named) or _fabric(run.captured) or _synapse(run.captured)
+    origin = origin or Origin(platform=engine_of(run))
     return Origin(
-        platform=short_text(found.platform),
-        workspace=short_text(found.workspace),
-        job=short_text(found.job or named),
-        link=found.link if len(found.link) <= _MAX_LINK else "",
+        platform=short_text(origin.platform),
+        workspace=short_text(origin.workspace),
+        job=short_text(origin.job or named),
+        link=origin.link if len(origin.link) <= _MAX_LINK else "",
         declared=declared_as(run.owners, run.description, run.job_tags),
     )
 
@@ -72,17 +72,17 @@ def _databricks_link(run: MergedRun, host: str, named: str) -> str:
     return f"https://{host}/"
 
 
-def _fabric(given: Captured) -> Origin | None:
-    if not (given.fabric_workspace or given.fabric_item):
+def _fabric(captured: Captured) -> Origin | None:
+    if not (captured.fabric_workspace or captured.fabric_item):
         return None
-    name = given.fabric_item_name or given.notebook or ""
-    kind = (given.fabric_item_type or "").lower()
+    name = captured.fabric_item_name or captured.notebook or ""
+    kind = (captured.fabric_item_type or "").lower()
     noun = "job definition" if kind == "sparkjobdefinition" else "notebook"
     return Origin(
         platform="Fabric",
-        workspace=given.fabric_workspace or "",
+        workspace=captured.fabric_workspace or "",
         job=f"{noun} {name}" if name else "",
-        link=_fabric_link(given.fabric_workspace or "", given.fabric_item or "", kind),
+        link=_fabric_link(captured.fabric_workspace or "", captured.fabric_item or "", kind),
     )
 
 
@@ -93,14 +93,14 @@ def _fabric_link(group: str, item: str, kind: str) -> str:
     return f"{_FABRIC}/{group}/{page}/{item}" if page and _UUID.fullmatch(item) else f"{_FABRIC}/{group}/list"
 
 
-def _synapse(given: Captured) -> Origin | None:
+def _synapse(captured: Captured) -> Origin | None:
     """Without a link: those of Synapse Studio need subscription and resource group, which no property has."""
-    if not given.synapse_workspace:
+    if not captured.synapse_workspace:
         return None
     return Origin(
         platform="Synapse",
-        workspace=given.synapse_workspace,
-        job=f"notebook {given.notebook}" if given.notebook else "",
+        workspace=captured.synapse_workspace,
+        job=f"notebook {captured.notebook}" if captured.notebook else "",
     )
 
 
@@ -112,11 +112,11 @@ def joined(origins: Iterable[Origin]) -> Origin:
     if len(different) == 1:
         return different.pop()
     return Origin(
-        platform=fullest(each.platform for each in different),
-        workspace=fullest(each.workspace for each in different),
-        job=fullest(each.job for each in different),
-        link=fullest(each.link for each in different),
-        declared=joined_declarations(each.declared for each in different),
+        platform=fullest(origin.platform for origin in different),
+        workspace=fullest(origin.workspace for origin in different),
+        job=fullest(origin.job for origin in different),
+        link=fullest(origin.link for origin in different),
+        declared=joined_declarations(origin.declared for origin in different),
     )
 
 
@@ -143,9 +143,9 @@ def joined_declarations(declarations: Iterable[Declared]) -> Declared:
     if len(different) < 2:  # noqa: PLR2004 - one, or none
         return different.pop() if different else NOTHING_DECLARED
     return Declared(
-        owner=fullest(each.owner for each in different),
-        description=fullest(each.description for each in different),
-        tags=tuple(sorted({tag for each in different for tag in each.tags}))[:_MAX_TAGS],
+        owner=fullest(declared.owner for declared in different),
+        description=fullest(declared.description for declared in different),
+        tags=tuple(sorted({tag for declared in different for tag in declared.tags}))[:_MAX_TAGS],
     )
 
 

@@ -40,8 +40,8 @@ def union(contents: Sequence[Process]) -> Process:
         sourceless=tuple(sorted({column for content in contents for column in content.sourceless} - reached)),
         parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in reported),
         batch_inputs=_batch_inputs(contents),
-        unresolved_tables=tuple(sorted({each for content in contents for each in content.unresolved_tables})),
-        schemas=one_each(each for content in contents for each in content.schemas),
+        unresolved_tables=tuple(sorted({table for content in contents for table in content.unresolved_tables})),
+        schemas=one_each(schema for content in contents for schema in content.schemas),
         origin=joined(content.origin for content in contents),
         exact=all(content.exact for content in contents),
     )
@@ -49,19 +49,19 @@ def union(contents: Sequence[Process]) -> Process:
 
 def assets(named: Iterable[Asset]) -> tuple[Asset, ...]:
     """Each asset once, sorted; of several spellings the first."""
-    known: dict[tuple[str, str], Asset] = {}
+    by_key: dict[tuple[str, str], Asset] = {}
     for asset in named:
         key = (asset.qualified_name, asset.type)
-        one = known.get(key)
-        if one is None:
-            known[key] = asset
-        elif one != asset:
-            known[key] = replace(
-                min(one, asset),
-                tables=tuple(sorted({*one.tables, *asset.tables})),
-                also=tuple(sorted({*one.also, *asset.also})),
+        first = by_key.get(key)
+        if first is None:
+            by_key[key] = asset
+        elif first != asset:
+            by_key[key] = replace(
+                min(first, asset),
+                tables=tuple(sorted({*first.tables, *asset.tables})),
+                also=tuple(sorted({*first.also, *asset.also})),
             )
-    return tuple(sorted(known.values()))
+    return tuple(sorted(by_key.values()))
 
 
 def sources(process: Process) -> tuple[Asset, ...]:
@@ -73,10 +73,10 @@ def _batch_inputs(contents: Iterable[Process]) -> tuple[Asset, ...]:
     """The inputs of the batches that enclose these writes. Concurrent streams enclose each other's writes by chance, so
     inputs common to all count; if there are none, all inputs.
     """
-    known = [content.batch_inputs for content in contents if content.batch_inputs]
-    names = [{asset.qualified_name for asset in read} for read in known]
+    batches = [content.batch_inputs for content in contents if content.batch_inputs]
+    names = [{asset.qualified_name for asset in batch} for batch in batches]
     common = set.intersection(*names) if names else set()
-    return assets(asset for read in known for asset in read if not common or asset.qualified_name in common)
+    return assets(asset for batch in batches for asset in batch if not common or asset.qualified_name in common)
 
 
 def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
@@ -84,28 +84,33 @@ def union_edges(edges: Iterable[ColumnEdge]) -> tuple[ColumnEdge, ...]:
     MAX_EXPRESSIONS of their expressions. Reported edges go before parsed ones. An exact edge goes before an opaque one,
     but a mask does not: beside it the plain value may arrive.
     """
-    found: list[ColumnEdge] = []
+    united: list[ColumnEdge] = []
     for edge in sorted(edges):  # equal input, output and kind are adjacent
-        one = found[-1] if found else None
-        if one is None or edge.output != one.output or edge.input != one.input or edge.kind != one.kind:
-            found.append(edge)
-        elif one.parsed != edge.parsed:
-            found[-1] = edge if one.parsed else one
-        elif one != edge:
-            found[-1] = _both(one, edge)
-    return tuple(found)
+        previous = united[-1] if united else None
+        if (
+            previous is None
+            or edge.output != previous.output
+            or edge.input != previous.input
+            or edge.kind != previous.kind
+        ):
+            united.append(edge)
+        elif previous.parsed != edge.parsed:
+            united[-1] = edge if previous.parsed else previous
+        elif previous != edge:
+            united[-1] = _both(previous, edge)
+    return tuple(united)
 
 
-def _both(one: ColumnEdge, other: ColumnEdge) -> ColumnEdge:
-    steps = {*one.how, *other.how}
-    if OPAQUE in steps and OPAQUE not in max(one, other, key=_says).how:
+def _both(edge: ColumnEdge, other: ColumnEdge) -> ColumnEdge:
+    steps = {*edge.how, *other.how}
+    if OPAQUE in steps and OPAQUE not in max(edge, other, key=_says).how:
         steps.remove(OPAQUE)
-    expressions = one.expressions
+    expressions = edge.expressions
     if other.expressions and other.expressions != expressions:
         expressions = tuple(sorted({*expressions, *other.expressions}))[:MAX_EXPRESSIONS]
     return replace(
-        one,
-        masked=one.masked and other.masked,
+        edge,
+        masked=edge.masked and other.masked,
         how=tuple(sorted(steps)),
         expressions=expressions,
     )
@@ -121,10 +126,10 @@ def _says(edge: ColumnEdge) -> tuple[bool, bool]:
 def renamed(schemas: Iterable[AssetSchema], names: Mapping[str, str]) -> tuple[AssetSchema, ...]:
     """The schemas with assets renamed (old to new qualified name)."""
     return one_each(
-        msgspec.structs.replace(each, qualified_name=names[each.qualified_name])
-        if each.qualified_name in names
-        else each
-        for each in schemas
+        msgspec.structs.replace(schema, qualified_name=names[schema.qualified_name])
+        if schema.qualified_name in names
+        else schema
+        for schema in schemas
     )
 
 
@@ -136,29 +141,29 @@ def one_each(schemas: Iterable[AssetSchema]) -> tuple[AssetSchema, ...]:
 
 
 def by_asset(
-    schemas: Iterable[AssetSchema], both: Callable[[AssetSchema, AssetSchema], AssetSchema]
+    schemas: Iterable[AssetSchema], join: Callable[[AssetSchema, AssetSchema], AssetSchema]
 ) -> tuple[AssetSchema, ...]:
-    """One schema for each asset, by qualified name; `both` makes one of a schema and an earlier one."""
-    found: dict[str, AssetSchema] = {}
-    for each in schemas:
-        known = found.get(each.qualified_name)
-        found[each.qualified_name] = both(each, known) if known else each
-    return tuple([found[name] for name in sorted(found)])
+    """One schema for each asset, by qualified name; `join` makes one of a schema and an earlier one."""
+    by_name: dict[str, AssetSchema] = {}
+    for schema in schemas:
+        earlier = by_name.get(schema.qualified_name)
+        by_name[schema.qualified_name] = join(schema, earlier) if earlier else schema
+    return tuple([by_name[name] for name in sorted(by_name)])
 
 
-def _joined(one: AssetSchema, other: AssetSchema) -> AssetSchema:
-    wider = max(one, other, key=_width)
-    if one.declared == other.declared:
+def _joined(schema: AssetSchema, other: AssetSchema) -> AssetSchema:
+    wider = max(schema, other, key=_width)
+    if schema.declared == other.declared:
         return wider
-    return msgspec.structs.replace(wider, declared=joined_declarations((one.declared, other.declared)))
+    return msgspec.structs.replace(wider, declared=joined_declarations((schema.declared, other.declared)))
 
 
-def after(each: AssetSchema, earlier: AssetSchema) -> AssetSchema:
+def after(schema: AssetSchema, earlier: AssetSchema) -> AssetSchema:
     """A schema that was seen later than another one of its asset: it has what it says nothing of from that."""
-    if each.columns and earlier.declared == NOTHING_DECLARED:
-        return each
-    declared = each.declared | earlier.declared
-    return msgspec.structs.replace(each, columns=each.columns or earlier.columns, declared=declared)
+    if schema.columns and earlier.declared == NOTHING_DECLARED:
+        return schema
+    declared = schema.declared | earlier.declared
+    return msgspec.structs.replace(schema, columns=schema.columns or earlier.columns, declared=declared)
 
 
 def _width(schema: AssetSchema) -> tuple[int, tuple[tuple[str, str], ...]]:
@@ -167,11 +172,14 @@ def _width(schema: AssetSchema) -> tuple[int, tuple[tuple[str, str], ...]]:
 
 def latest(contributions: Iterable[Contribution]) -> tuple[AssetSchema, ...]:
     """One schema for each asset: the one seen last."""
-    ordered = sorted(contributions, key=lambda each: (each.seen.last, each.seen.first, each.content.schemas))
-    return by_asset((schema for each in ordered for schema in each.content.schemas), after)
+    ordered = sorted(
+        contributions,
+        key=lambda contribution: (contribution.seen.last, contribution.seen.first, contribution.content.schemas),
+    )
+    return by_asset((schema for contribution in ordered for schema in contribution.content.schemas), after)
 
 
 def of_those(schemas: Iterable[AssetSchema], process: Process) -> tuple[AssetSchema, ...]:
     """The schemas of the process's inputs and outputs."""
     names = {asset.qualified_name for asset in (*process.inputs, *process.outputs)}
-    return tuple(each for each in schemas if each.qualified_name in names)
+    return tuple(schema for schema in schemas if schema.qualified_name in names)

@@ -51,23 +51,23 @@ _OfRows = set[tuple[Column, bool, tuple[str, ...]]]
 def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> list[ColumnEdge]:
     ends = _Ends(output=output, target=target, resolve=resolve, schemas=schemas)
     of_rows: _OfRows = set()
-    found = _of_fields(output, ends, of_rows)
+    edges = _of_fields(output, ends, of_rows)
     for source in output.rows:
         start = ends.input(source)
         if start:
             steps = source.transformations or ()
             masked = bool(steps) and all(step.masking is True for step in steps)
-            how = tuple(sorted({step.how for step in steps if step.is_indirect}))
-            of_rows.add((start, masked, how))
+            subtypes = tuple(sorted({step.how for step in steps if step.is_indirect}))
+            of_rows.add((start, masked, subtypes))
     every_row = Column(qualified_name=target.qualified_name, column=ALL_ROWS)
-    for start, masked, how in of_rows:
-        found.append(ColumnEdge(input=start, output=every_row, kind=INDIRECT, masked=masked, how=how))
-    return found
+    for start, masked, subtypes in of_rows:
+        edges.append(ColumnEdge(input=start, output=every_row, kind=INDIRECT, masked=masked, how=subtypes))
+    return edges
 
 
 def _of_fields(output: MergedDataset, ends: "_Ends", of_rows: _OfRows) -> list[ColumnEdge]:
     """The edges to single columns; row dependencies are added to `of_rows`."""
-    found: list[ColumnEdge] = []
+    edges: list[ColumnEdge] = []
     ways = _Ways()
     for column, fields in output.fields:
         if column in METADATA and column not in output.columns:
@@ -79,16 +79,18 @@ def _of_fields(output: MergedDataset, ends: "_Ends", of_rows: _OfRows) -> list[C
                 if start is None:
                     continue
                 steps = source.transformations
-                for kind, by_rows, masked, how, text in (
+                for kind, by_rows, masked, subtypes, text in (
                     map(ways.__getitem__, steps) if steps else (_before_1_1(field),)
                 ):
                     if by_rows:
-                        of_rows.add((start, masked, how))
+                        of_rows.add((start, masked, subtypes))
                     else:
-                        found.append(
-                            ColumnEdge(input=start, output=end, kind=kind, masked=masked, how=how, expressions=text)
+                        edges.append(
+                            ColumnEdge(
+                                input=start, output=end, kind=kind, masked=masked, how=subtypes, expressions=text
+                            )
                         )
-    return found
+    return edges
 
 
 class _Columns(dict[str, Column | None]):
@@ -179,10 +181,16 @@ class _Ways(dict[Transformation, _Way]):
     """How each transformation acts, computed once: without descriptions there are about a dozen."""
 
     def __missing__(self, step: Transformation) -> _Way:
-        indirect, how = step.is_indirect, step.how
-        by_rows = indirect and how in _DECIDES_ABOUT_ROWS
+        indirect, subtype = step.is_indirect, step.how
+        by_rows = indirect and subtype in _DECIDES_ABOUT_ROWS
         expressions = _expressions(step.description) if step.description and not by_rows else ()
-        way = INDIRECT if indirect else DIRECT, by_rows, step.masking is True, (how,) if how else (), expressions
+        way = (
+            INDIRECT if indirect else DIRECT,
+            by_rows,
+            step.masking is True,
+            (subtype,) if subtype else (),
+            expressions,
+        )
         self[step] = way
         return way
 

@@ -55,14 +55,14 @@ def _named(place: Place, namespace: str, name: str, symlinks: tuple[tuple[str, s
     best = naming.best
     namespace, name = without_secrets(namespace, name)
     tables = tuple(sorted({table_name(table) for _, table in symlinks}))
-    others = (other.key for other in naming.others)
+    other_keys = (other.key for other in naming.others)
     return Asset(
         type=best.type,
         qualified_name=best.qualified_name,
         namespace=namespace,
         name=name,
         tables=tables,
-        also=underivable_names(best.key, others),
+        also=underivable_names(best.key, other_keys),
     )
 
 
@@ -97,18 +97,20 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def of(cls, run: MergedRun, context: RunContext) -> "Datasets":
         """From a run and its context."""
         place = Place.of(context)
-        read = [(place.identity(each.namespace, each.name), each) for each in run.inputs]
-        written = [(place.identity(each.namespace, each.name), each) for each in run.outputs]
-        inputs, outputs = _assets(_sources(run, read, place), place), _assets(written, place)
+        spelled_inputs = [(place.identity(dataset.namespace, dataset.name), dataset) for dataset in run.inputs]
+        spelled_outputs = [(place.identity(dataset.namespace, dataset.name), dataset) for dataset in run.outputs]
+        inputs, outputs = _assets(_sources(run, spelled_inputs, place), place), _assets(spelled_outputs, place)
         linked: dict[Identity, Asset] = {}
-        for spelled, assets in ((read, inputs), (written, outputs)):
+        for spelled, assets in ((spelled_inputs, inputs), (spelled_outputs, outputs)):
             for identity, dataset in spelled:
-                if dataset.symlinks and (own := assets.get(identity)):
+                if dataset.symlinks and (linked_asset := assets.get(identity)):
                     for symlink in dataset.symlinks:
-                        linked[place.identity(*symlink)] = own
+                        linked[place.identity(*symlink)] = linked_asset
         if linked:
             inputs = {identity: linked.get(identity, asset) for identity, asset in inputs.items()}
-        return cls(place=place, inputs=inputs, outputs=outputs, read=read, written=written, linked=linked)
+        return cls(
+            place=place, inputs=inputs, outputs=outputs, read=spelled_inputs, written=spelled_outputs, linked=linked
+        )
 
     @cached_property
     def _folders(self) -> dict[tuple[str, str], Asset]:
@@ -127,26 +129,26 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         identity = self.place.identity(namespace, name)
         if is_noise(identity):
             return None
-        own = self.inputs.get(identity) or self.outputs.get(identity) or self.linked.get(identity)
-        return own or self._folder(identity) or self.place.asset(MergedDataset(namespace=namespace, name=name))
+        asset = self.inputs.get(identity) or self.outputs.get(identity) or self.linked.get(identity)
+        return asset or self._folder(identity) or self.place.asset(MergedDataset(namespace=namespace, name=name))
 
     def _folder(self, identity: Identity) -> Asset | None:
         for length in self._lengths:
             if length == 0 or identity.name[length : length + 1] == "/":
-                found = self._folders.get((identity.namespace, identity.name[:length]))
-                if found:
-                    return found
+                asset = self._folders.get((identity.namespace, identity.name[:length]))
+                if asset:
+                    return asset
         return None
 
 
 _DATA_FILE = re.compile(r"/[^/]+\.(?:json|jsonl|ndjson|csv|tsv|txt|text|xml|parquet|orc|avro|gz|bz2|zst|snappy|lz4)$")
 
 
-def _sources(run: MergedRun, read: Spelled, place: Place) -> Spelled:
+def _sources(run: MergedRun, spelled_inputs: Spelled, place: Place) -> Spelled:
     """The inputs with lists of topics split. A stream's files become their folder, even if a batch read one file."""
     streaming = run.processing_type.upper() == STREAMING
-    found: list[tuple[Identity, MergedDataset]] = []
-    for spelled in read:
+    sources: list[tuple[Identity, MergedDataset]] = []
+    for spelled in spelled_inputs:
         _, dataset = spelled
         names: Iterable[str] = ()
         if "," in dataset.name:
@@ -154,20 +156,20 @@ def _sources(run: MergedRun, read: Spelled, place: Place) -> Spelled:
         elif streaming and (file := _DATA_FILE.search(dataset.name)):
             names = (dataset.name[: file.start()],)
         else:
-            found.append(spelled)
-        found += [(place.identity(dataset.namespace, name), replace(dataset, name=name)) for name in names]
-    return found
+            sources.append(spelled)
+        sources += [(place.identity(dataset.namespace, name), replace(dataset, name=name)) for name in names]
+    return sources
 
 
 def _assets(datasets: Spelled, place: Place) -> dict[Identity, Asset]:
-    known: dict[Identity, MergedDataset] = {}
+    by_identity: dict[Identity, MergedDataset] = {}
     for identity, dataset in datasets:
-        if identity not in known:
-            known[identity] = dataset
+        if identity not in by_identity:
+            by_identity[identity] = dataset
         elif dataset.symlinks:
-            both = dict.fromkeys((*known[identity].symlinks, *dataset.symlinks))
-            known[identity] = replace(known[identity], symlinks=tuple(both))
-    return {identity: place.asset(dataset) for identity, dataset in known.items() if not is_noise(identity)}
+            symlinks = dict.fromkeys((*by_identity[identity].symlinks, *dataset.symlinks))
+            by_identity[identity] = replace(by_identity[identity], symlinks=tuple(symlinks))
+    return {identity: place.asset(dataset) for identity, dataset in by_identity.items() if not is_noise(identity)}
 
 
 SeenSchema = tuple[str, bool, tuple[tuple[str, str], ...]]
@@ -176,19 +178,19 @@ SeenSchema = tuple[str, bool, tuple[tuple[str, str], ...]]
 
 def schemas_in(datasets: Datasets) -> tuple[SeenSchema, ...]:
     """The schemas of all data sets of a run but noise; of one that is read and written the written one."""
-    found = {
-        asset.qualified_name: (asset.qualified_name, written, dataset.schema)
-        for asset, dataset, written in _datasets_to_report(datasets)
+    schemas = {
+        asset.qualified_name: (asset.qualified_name, is_written, dataset.schema)
+        for asset, dataset, is_written in _datasets_to_report(datasets)
         if dataset.schema
     }
-    return tuple(found[name] for name in sorted(found))
+    return tuple(schemas[name] for name in sorted(schemas))
 
 
 def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchema, ...]:
     """The schemas of a run's data sets with these qualified names, and what is declared of them; of one that is read
     and written the written one.
     """
-    seen = (
+    schemas = (
         AssetSchema(
             qualified_name=asset.qualified_name,
             columns=dataset.schema,
@@ -197,13 +199,13 @@ def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchem
         for asset, dataset, _ in _datasets_to_report(datasets)
         if asset.qualified_name in names
     )
-    return by_asset((each for each in seen if each.columns or each.declared is not NOTHING_DECLARED), after)
+    return by_asset((schema for schema in schemas if schema.columns or schema.declared is not NOTHING_DECLARED), after)
 
 
 def _datasets_to_report(datasets: Datasets) -> Iterator[tuple[Asset, MergedDataset, bool]]:
     """The data sets of a run but noise, and whether each is written: first all that are read."""
-    both = ((datasets.read, datasets.inputs, False), (datasets.written, datasets.outputs, True))
-    for spelled, assets, written in both:
+    sides = ((datasets.read, datasets.inputs, False), (datasets.written, datasets.outputs, True))
+    for spelled, assets, is_written in sides:
         for identity, dataset in spelled:
             if asset := assets.get(identity):
-                yield asset, dataset, written
+                yield asset, dataset, is_written

@@ -124,20 +124,20 @@ def is_by_rdd(run: MergedRun) -> bool:
 def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
     """The facts of a run from its events; the latest values count."""
     engine = listener = ""
-    written: dict[tuple[str, str], Written] = {}
+    amounts: dict[tuple[str, str], Written] = {}
     for event in ordered(filter(_has_facts, events)):
         facets = event.body.run.facets if event.body else None
         if facets and facets.processing_engine:
-            used = facets.processing_engine
-            engine = " ".join(filter(None, (used.name, used.version)))
-            listener = used.openlineage_adapter_version or listener
+            spark_engine = facets.processing_engine
+            engine = " ".join(filter(None, (spark_engine.name, spark_engine.version)))
+            listener = spark_engine.openlineage_adapter_version or listener
         for output in (event.body.outputs or ()) if event.body else ():
             amount = output.output_facets.output_statistics if output.output_facets else None
             if not amount or (amount.row_count is None and amount.size is None):
                 continue
             namespace, name = without_secrets(output.namespace, output.name)
-            if (namespace, name) in written or len(written) < _MAX_OUTPUTS:
-                written[namespace, name] = Written(
+            if (namespace, name) in amounts or len(amounts) < _MAX_OUTPUTS:
+                amounts[namespace, name] = Written(
                     namespace=namespace, name=name, rows=amount.row_count, size=amount.size
                 )
     host = workspace(run)
@@ -154,7 +154,7 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         user=_user(text_property(run.properties, _USER)),
         engine=short_text(engine),
         listener=short_text(listener),
-        written=tuple(written[key] for key in sorted(written)),
+        written=tuple(amounts[key] for key in sorted(amounts)),
         columns_by=columns_by(run),
         plan_gaps=run.plan_gaps,
         rows_from=(*run.rows_from, BY_AN_RDD) if is_by_rdd(run) else run.rows_from,
@@ -196,10 +196,10 @@ def _link(properties: Mapping[str, Any], host: str) -> str:
 
 def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
     """A few lines for people: the facts that concern this process, and the SQL statement without literals."""
-    how = f", succeeded in {_duration((facts.last - facts.first).total_seconds())}" if facts.ended else ""
+    outcome = f", succeeded in {_duration((facts.last - facts.first).total_seconds())}" if facts.ended else ""
     amounts = _amounts(facts, process)
     lines = [
-        f"{facts.last:%Y-%m-%d %H:%M} UTC{how}{amounts}.",
+        f"{facts.last:%Y-%m-%d %H:%M} UTC{outcome}{amounts}.",
         _sentence("Job", facts.job, ("in", facts.namespace), ("on", facts.platform), ("by", facts.user)),
         _sentence("Workspace", facts.workspace),
         facts.link,
@@ -209,28 +209,28 @@ def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
     return "\n".join(filter(None, lines))
 
 
-def _sentence(title: str, value: str, *more: tuple[str, str]) -> str:
-    text = " ".join([f"{title}: {value}"] + [f"{before} {each}" for before, each in more if each])
+def _sentence(title: str, value: str, *phrases: tuple[str, str]) -> str:
+    text = " ".join([f"{title}: {value}"] + [f"{preposition} {word}" for preposition, word in phrases if word])
     return f"{text}." if value else ""
 
 
 def _amounts(facts: RunFacts, process: Process) -> str:
     sinks = {(asset.namespace, asset.name) for asset in process.outputs}
-    known = [each for each in facts.written if (each.namespace, each.name) in sinks]
-    if not known and len(facts.written) == 1 and len(process.outputs) == 1:
-        known = list(facts.written)  # the only output, under another of its names
-    rows = [each.rows for each in known if each.rows is not None]
-    sizes = [each.size for each in known if each.size is not None]
+    amounts = [amount for amount in facts.written if (amount.namespace, amount.name) in sinks]
+    if not amounts and len(facts.written) == 1 and len(process.outputs) == 1:
+        amounts = list(facts.written)  # the only output, under another of its names
+    rows = [amount.rows for amount in amounts if amount.rows is not None]
+    sizes = [amount.size for amount in amounts if amount.size is not None]
     return (f"; {sum(rows):,} rows" if rows else "") + (f"{',' if rows else ';'} {_size(sum(sizes))}" if sizes else "")
 
 
 def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:  # noqa: PLR2004 - a minute
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
+    rounded = round(seconds)
+    if rounded < 60:  # noqa: PLR2004 - a minute
+        return f"{rounded} s"
+    minutes, remainder = divmod(rounded, 60)
     if minutes < 60:  # noqa: PLR2004 - an hour
-        return f"{minutes} min {rest} s"
+        return f"{minutes} min {remainder} s"
     return f"{minutes // 60} h {minutes % 60} min"
 
 

@@ -56,12 +56,12 @@ def _with_its_plan(run: MergedRun) -> MergedRun:
     """A run with the lineage of its plan. A plan alone is kept, since it may still be merged with another run."""
     if run.plan is None:
         return run
-    kept = None if run.plan_execution is None else run.plan
+    plan_to_keep = None if run.plan_execution is None else run.plan
     try:
-        found = read_plan(run.plan, _read_query)
+        plan_lineage = read_plan(run.plan, _read_query)
     except UnreadablePlan as error:
-        return replace(run, plan=kept, plan_gaps=(str(error),))
-    return _with_plan(replace(run, plan=kept), found)
+        return replace(run, plan=plan_to_keep, plan_gaps=(str(error),))
+    return _with_plan(replace(run, plan=plan_to_keep), plan_lineage)
 
 
 def _read_query(text: str, dialect: str) -> QueryFlow | None:
@@ -70,33 +70,33 @@ def _read_query(text: str, dialect: str) -> QueryFlow | None:
     return read_from(text, dialect)
 
 
-def _with_plan(run: MergedRun, found: PlanLineage) -> MergedRun:
+def _with_plan(run: MergedRun, plan_lineage: PlanLineage) -> MergedRun:
     """A run with the lineage of its plan."""
-    gaps = tuple(name for name, _ in found.unknown)
-    if not found.outputs:
-        return replace(run, plan_gaps=gaps, rows_from=found.rows_from)
-    known = _by_place(run.outputs)
-    outputs = dict(known)
-    if found.exact:
-        outputs = {place: replace(each, fields=(), rows=()) for place, each in known.items()}
-    for each in found.outputs:
-        place = _match(each, found, known)
+    gaps = tuple(name for name, _ in plan_lineage.unknown)
+    if not plan_lineage.outputs:
+        return replace(run, plan_gaps=gaps, rows_from=plan_lineage.rows_from)
+    reported = _by_place(run.outputs)
+    outputs = dict(reported)
+    if plan_lineage.exact:
+        outputs = {place: replace(dataset, fields=(), rows=()) for place, dataset in reported.items()}
+    for dataset in plan_lineage.outputs:
+        place = _match(dataset, plan_lineage, reported)
         if place is not None:
-            outputs[place] = _both(outputs.get(place), each)
+            outputs[place] = _both(outputs.get(place), dataset)
     inputs = _by_place(run.inputs)
-    for each in found.inputs:
-        place = _place(each.key)
+    for dataset in plan_lineage.inputs:
+        place = _place(dataset.key)
         if place in inputs or _folder(place, inputs) == place:
-            inputs[place] = _both(inputs.get(place), each)
+            inputs[place] = _both(inputs.get(place), dataset)
     return replace(
         run,
         inputs=tuple(sorted(inputs.values(), key=attrgetter("key"))),
         outputs=tuple(sorted(outputs.values(), key=attrgetter("key"))),
-        exact_by_plan=found.exact,
+        exact_by_plan=plan_lineage.exact,
         opaque=_has_upper_bounds(outputs.values()),
-        plan_differs=found.exact and _values(run.outputs, inputs) != _values(outputs.values(), inputs),
+        plan_differs=plan_lineage.exact and _values(run.outputs, inputs) != _values(outputs.values(), inputs),
         plan_gaps=gaps,
-        rows_from=found.rows_from,
+        rows_from=plan_lineage.rows_from,
     )
 
 
@@ -139,17 +139,19 @@ def _folder(place: DatasetKey, folders: Iterable[DatasetKey]) -> DatasetKey:
     """The nearest of the folders that a data set lies in, else itself: Spark lists files where the listener names their
     folder.
     """
-    above = [each for each in folders if place[0] == each[0] and place[1].startswith(f"{each[1]}/")]
-    return max(above, key=lambda each: len(each[1]), default=place)
+    parents = [folder for folder in folders if place[0] == folder[0] and place[1].startswith(f"{folder[1]}/")]
+    return max(parents, key=lambda folder: len(folder[1]), default=place)
 
 
-def _match(output: MergedDataset, found: PlanLineage, known: dict[DatasetKey, MergedDataset]) -> DatasetKey | None:
+def _match(
+    output: MergedDataset, plan_lineage: PlanLineage, reported: dict[DatasetKey, MergedDataset]
+) -> DatasetKey | None:
     """Where the listener has this output. An execution with one output has it under whatever name."""
     place = _place(output.key)
-    if place in known:
+    if place in reported:
         return place
-    if len(known) == 1 and len({each.key for each in found.outputs}) == 1:
-        return next(iter(known))
+    if len(reported) == 1 and len({plan_output.key for plan_output in plan_lineage.outputs}) == 1:
+        return next(iter(reported))
     return None if output.key == NO_PLACE else place
 
 
@@ -170,13 +172,13 @@ def _both(listeners: MergedDataset | None, plans: MergedDataset) -> MergedDatase
 
 def _by_place(datasets: Iterable[MergedDataset]) -> dict[DatasetKey, MergedDataset]:
     """Data sets by place; two spellings of one are one, with the other names and column lineage of both."""
-    found: dict[DatasetKey, MergedDataset] = {}
-    for each in datasets:
-        first = found.setdefault(_place(each.key), each)
-        if first is not each:
-            names = tuple(dict.fromkeys((*first.symlinks, *each.symlinks)))
-            found[_place(each.key)] = replace(_both(first, each), symlinks=names)
-    return found
+    by_place: dict[DatasetKey, MergedDataset] = {}
+    for dataset in datasets:
+        first = by_place.setdefault(_place(dataset.key), dataset)
+        if first is not dataset:
+            names = tuple(dict.fromkeys((*first.symlinks, *dataset.symlinks)))
+            by_place[_place(dataset.key)] = replace(_both(first, dataset), symlinks=names)
+    return by_place
 
 
 def _place(key: DatasetKey) -> DatasetKey:

@@ -79,8 +79,8 @@ def _of(dataset: Dataset, place: Place) -> "_Result":
 
 def _named(dataset: Dataset) -> MergedDataset:
     links = dataset.facets.symlinks if dataset.facets else None
-    others = {(link.namespace, link.name) for link in links.identifiers or ()} if links else ()
-    return MergedDataset(namespace=dataset.namespace, name=dataset.name, symlinks=tuple(sorted(others)))
+    names = {(link.namespace, link.name) for link in links.identifiers or ()} if links else ()
+    return MergedDataset(namespace=dataset.namespace, name=dataset.name, symlinks=tuple(sorted(names)))
 
 
 _Result = Callable[..., QualityResult]
@@ -92,15 +92,15 @@ _OF_NO_DATA_SET: _Result = partial(QualityResult, qualified_name="", namespace="
 def _results(
     result: _Result, tested: Assertions | None, expected: Expectations | None, measured: Metrics | None
 ) -> Iterator[QualityResult]:
-    for each in (tested.assertions or ()) if tested else ():
+    for assertion in (tested.assertions or ()) if tested else ():
         yield result(
-            column=each.column or "",
+            column=assertion.column or "",
             kind=TEST,
-            name=short_text(f"{each.assertion}/{each.name}" if each.name else each.assertion),
-            success=each.success,
-            severity=short_text(each.severity),
-            expected=short_text(each.expected),
-            actual=short_text(each.actual),
+            name=short_text(f"{assertion.assertion}/{assertion.name}" if assertion.name else assertion.assertion),
+            success=assertion.success,
+            severity=short_text(assertion.severity),
+            expected=short_text(assertion.expected),
+            actual=short_text(assertion.actual),
         )
     for expectation in (expected.assertions or ()) if expected else ():
         if isinstance(expectation.success, bool):
@@ -111,13 +111,13 @@ def _results(
                 success=expectation.success,
             )
     if measured:
-        whole = {
+        totals = {
             "rowCount": measured.row_count,
             "bytes": measured.bytes,
             "fileCount": measured.file_count,
             "lastUpdated": _seconds(measured.last_updated),
         }
-        yield from _measures(result, "", whole)
+        yield from _measures(result, "", totals)
         for column, metrics in (measured.column_metrics or {}).items():
             yield from _measures(result, column, _of_column(metrics))
 

@@ -79,13 +79,13 @@ def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recover
     if datasets.outputs:
         if not _writes_what_the_run_writes(statement, run, places, datasets):
             return NOTHING
-        if statement.target and len(datasets.outputs) > 1 and (written := places.dataset(statement.target)):
-            sink = datasets.place.identity(*written.key)
+        if statement.target and len(datasets.outputs) > 1 and (sink_dataset := places.dataset(statement.target)):
+            sink = datasets.place.identity(*sink_dataset.key)
     else:
         target = places.dataset(statement.target) if statement.target and statement.kind == operation.name else None
         if target is None or is_noise(datasets.place.identity(*target.key)):
             return NOTHING
-    assets = {ref: found for ref in statement.sources if (found := _found(ref, places, datasets))}
+    assets = {ref: source_asset for ref in statement.sources if (source_asset := _found(ref, places, datasets))}
     return Recovered(
         sink=sink,
         target=target,
@@ -106,8 +106,8 @@ def _writes_what_the_run_writes(statement: Statement, run: MergedRun, places: "_
     if run.integration == _DBT:
         return len(datasets.outputs) == 1
     if statement.target:
-        written = places.dataset(statement.target)
-        return written is not None and datasets.place.identity(*written.key) in datasets.outputs
+        sink_dataset = places.dataset(statement.target)
+        return sink_dataset is not None and datasets.place.identity(*sink_dataset.key) in datasets.outputs
     columns = {tuple(name.lower() for name in output.columns) for output in run.outputs}
     return bool(statement.outputs) and columns == {tuple(name.lower() for name in statement.outputs)}
 
@@ -159,16 +159,16 @@ def _names_others(run: MergedRun, text: str) -> bool:
     mentioned = (_remembered_mentions if len(text) <= _SHORT else _mentions)(text)
     if not mentioned:
         return False
-    known = {_last(dataset.name) for datasets in (run.inputs, run.outputs) for dataset in datasets}
-    if mentioned <= known:
+    names = {_last(dataset.name) for datasets in (run.inputs, run.outputs) for dataset in datasets}
+    if mentioned <= names:
         return False
-    known |= {_last(name) for dataset in (*run.inputs, *run.outputs) for _, name in dataset.symlinks}
-    return not mentioned <= known
+    names |= {_last(name) for dataset in (*run.inputs, *run.outputs) for _, name in dataset.symlinks}
+    return not mentioned <= names
 
 
 def _mentions(text: str) -> frozenset[str]:
     """The names, without databases, of tables that a statement may name."""
-    return frozenset(_last(found[1].replace("`", "")) for found in _MENTIONED.finditer(text)) - _NO_TABLES
+    return frozenset(_last(match[1].replace("`", "")) for match in _MENTIONED.finditer(text)) - _NO_TABLES
 
 
 _SHORT = 4_000
@@ -204,10 +204,10 @@ def table_changed(statement: str) -> tuple[str, str]:
 
     For Delta tables in the session catalog the listener reports both in the SQL only.
     """
-    found = _CHANGED.match(statement)
-    if not found:
+    match = _CHANGED.match(statement)
+    if not match:
         return "", ""
-    return found["verb"].upper(), table_name(re.sub(r"\s*\.\s*", ".", found["table"]).replace("`", ""))
+    return match["verb"].upper(), table_name(re.sub(r"\s*\.\s*", ".", match["table"]).replace("`", ""))
 
 
 _DEFAULT = "default"
@@ -242,10 +242,10 @@ class _Places:
         return self.tables.get(name if "." in name else f"{_DEFAULT}.{name}")
 
     def _at(self, path: str) -> MergedDataset | None:
-        found = _LOCATION.fullmatch(path)
-        if found:
-            authority = found["authority"]
-            namespace = f"{found['scheme']}://{authority}" if authority else found["scheme"]
-            return MergedDataset(namespace=namespace, name=found["path"])
+        match = _LOCATION.fullmatch(path)
+        if match:
+            authority = match["authority"]
+            namespace = f"{match['scheme']}://{authority}" if authority else match["scheme"]
+            return MergedDataset(namespace=namespace, name=match["path"])
         spaces = [space for space in self.paths if space in {"file", "dbfs"}] or ["file"]
         return MergedDataset(namespace=spaces[0], name=path) if path.startswith("/") else None

@@ -73,7 +73,7 @@ def translate(
         return Wait(reason="no end event yet")
     operation = _operation_in(run)
     if not run.outputs and not (run.statement and operation.moves_data):
-        return Skip(reason=_why_nothing(run, written=False))
+        return Skip(reason=_why_nothing(run, has_outputs=False))
     identity = inherit(identity_of(run), context.facts.identities)
     work = _RunTranslation(
         run=run,
@@ -89,7 +89,7 @@ def translate(
         lambda process: not (operation is UNKNOWN and _only_itself(process)) and bool(run.ended or process.inputs),
     )
     if not processes:
-        return Skip(reason=_why_nothing(run, written=bool(work.datasets.outputs)))
+        return Skip(reason=_why_nothing(run, has_outputs=bool(work.datasets.outputs)))
     if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
         return Skip(reason="changes a definition, moves no data")
     return RunLineage(application_run=run.application_run, processes=_one_each(processes))
@@ -122,11 +122,11 @@ def _only_itself(process: Process) -> bool:
     }
 
 
-def _why_nothing(run: MergedRun, *, written: bool) -> str:
-    """The reason of a run without lineage; `written`: whether it has an output that is no noise."""
+def _why_nothing(run: MergedRun, *, has_outputs: bool) -> str:
+    """The reason of a run without lineage; `has_outputs`: whether it has an output that is no noise."""
     if not run.ended:
         return "no end event and no lineage"
-    if written:
+    if has_outputs:
         return "reads only what it writes"
     if run.outputs:
         return "writes only logs, checkpoints or staging files"
@@ -152,35 +152,37 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The columns of the run's inputs by qualified name."""
         inputs = self.datasets.inputs
         return {
-            asset.qualified_name: each.columns
-            for identity, each in self.datasets.read
-            if each.schema and (asset := inputs.get(identity))
+            asset.qualified_name: dataset.columns
+            for identity, dataset in self.datasets.read
+            if dataset.schema and (asset := inputs.get(identity))
         }
 
     def processes(self, recovered: Recovered, counts: Callable[[Process], bool]) -> list[Process]:
         """One process for each output but noise, and one for a target that only the SQL names, if it `counts`. One that
         does not count supersedes nothing either: a run that only read a data set must not withdraw others' writes.
         """
-        known = self.datasets.outputs
-        outputs = [(output, sink) for sink, output in self.datasets.written if sink in known]
+        sinks = self.datasets.outputs
+        outputs = [(output, sink) for sink, output in self.datasets.written if sink in sinks]
         if recovered.target:
             outputs.append((recovered.target, self.datasets.place.identity(*recovered.target.key)))
-        found = [(sink, self._process(output, sink, recovered)) for output, sink in outputs]
-        written = [(sink, process) for sink, process in found if counts(process)]
-        superseded = [self._superseded(*each) for each in written if self.generic_name and self.run.ended]
-        return [*(process for _, process in written), *superseded]
+        translated = [(sink, self._process(output, sink, recovered)) for output, sink in outputs]
+        counted = [(sink, process) for sink, process in translated if counts(process)]
+        superseded = [
+            self._superseded(*sink_and_process) for sink_and_process in counted if self.generic_name and self.run.ended
+        ]
+        return [*(process for _, process in counted), *superseded]
 
-    def _superseded(self, sink: Identity, written: Process) -> Process:
+    def _superseded(self, sink: Identity, process: Process) -> Process:
         """An empty contribution to the process under the job's generic name: it supersedes older application runs, from
         before the job's better identity was known.
         """
-        qualified_name, name = self._name(self.generic_name or self.identity, sink, written.outputs[0])
+        qualified_name, name = self._name(self.generic_name or self.identity, sink, process.outputs[0])
         return Process(
             qualified_name=qualified_name,
             name=name,
             operations=(),
             inputs=(),
-            outputs=written.outputs,
+            outputs=process.outputs,
             columns=(),
             generic_identity=True,
         )
@@ -196,8 +198,8 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         target = self.datasets.outputs.get(sink) or recovered.asset
         if target is None:
             raise LookupError(f"an output without an asset: {output.key}")
-        known = self.datasets.inputs.values() if output.sources is None else ()
-        named: dict[str, Asset] = {asset.qualified_name: asset for asset in known}
+        run_inputs = self.datasets.inputs.values() if output.sources is None else ()
+        named: dict[str, Asset] = {asset.qualified_name: asset for asset in run_inputs}
 
         def resolve(namespace: str, name: str) -> Asset | None:
             asset = self.datasets.resolve(namespace, name)
@@ -210,7 +212,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             for source in output.sources:
                 resolve(*source)
         columns = column_edges(output, target, resolve, self.schemas) if output.fields or output.rows else ()
-        parsed = {each.qualified_name: each for each in recovered.inputs if each.qualified_name not in named}
+        parsed = {asset.qualified_name: asset for asset in recovered.inputs if asset.qualified_name not in named}
         named |= parsed
         self_only = not named or named.keys() == {target.qualified_name}
         qualified_name, name = self._name(self.identity, sink, target)
@@ -234,7 +236,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def _read_by(batches: Iterable[StreamBatch]) -> tuple[Asset, ...]:
-    return tuple(sorted({each for batch in batches for each in batch.inputs}))
+    return tuple(sorted({asset for batch in batches for asset in batch.inputs}))
 
 
 def _one_each(processes: list[Process]) -> tuple[Process, ...]:
@@ -260,8 +262,8 @@ def batch_of(run: MergedRun, context: RunContext) -> StreamBatch | None:
     if run.processing_type.upper() != STREAMING or run.outputs or not run.inputs:
         return None
     inputs = tuple(sorted(set(Datasets.of(run, context).inputs.values())))
-    seen = Span(first=run.first, last=run.last)
-    return StreamBatch(seen=seen, run_id=run.run_id, inputs=inputs, began=seen.first < seen.last)
+    span = Span(first=run.first, last=run.last)
+    return StreamBatch(seen=span, run_id=run.run_id, inputs=inputs, began=span.first < span.last)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,26 +294,28 @@ def state_changes_in(
     """The changes of state that a run brought, of these `states` if given; none of a run that failed or is not over."""
     if run.ended != "COMPLETE":
         return ()
-    seen = [(dataset, *each) for dataset in run.outputs for each in dataset.states if not states or each[0] in states]
-    if not seen:
+    states_of_outputs = [
+        (dataset, *state) for dataset in run.outputs for state in dataset.states if not states or state[0] in states
+    ]
+    if not states_of_outputs:
         return ()
     place = Place.of(context)
-    return tuple(change for each in seen if (change := _change(run, place, *each)))
+    return tuple(change for state in states_of_outputs if (change := _change(run, place, *state)))
 
 
 def _change(
-    run: MergedRun, place: Place, dataset: MergedDataset, state: str, before: tuple[str, str] | None
+    run: MergedRun, place: Place, dataset: MergedDataset, state: str, old_key: tuple[str, str] | None
 ) -> StateChange | None:
     identity = place.identity(*dataset.key)
     if state != RENAME:
         asset = place.asset(_undoubled(dataset) if state in {DROP, TRUNCATE} else dataset)
         return StateChange(asset=asset, state=state, at=run.last, internal=is_noise(identity))
-    return before and StateChange(
-        asset=place.asset(MergedDataset(namespace=before[0], name=before[1])),
+    return old_key and StateChange(
+        asset=place.asset(MergedDataset(namespace=old_key[0], name=old_key[1])),
         state=RENAME,
         at=run.last,
         became=place.asset(dataset),
-        before=place_of(place.identity(*before)),
+        before=place_of(place.identity(*old_key)),
         after=place_of(identity),
         internal=is_noise(identity),
     )
@@ -338,13 +342,13 @@ def lifecycle_events_of(run: MergedRun, changes: Iterable[StateChange]) -> tuple
         return (LifecycleEvent(state=state, qualified_name="", table=table, at=run.last),) if state else ()
     return tuple(
         LifecycleEvent(
-            state=each.state,
-            qualified_name=each.asset.qualified_name,
-            at=each.at,
-            asset=each.became,
-            before=each.before,
-            after=each.after,
+            state=change.state,
+            qualified_name=change.asset.qualified_name,
+            at=change.at,
+            asset=change.became,
+            before=change.before,
+            after=change.after,
         )
-        for each in changes
-        if each.state in _RESOLVED
+        for change in changes
+        if change.state in _RESOLVED
     )

@@ -27,8 +27,10 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its warnings quote st
 _SPARK = Databricks()
 """A superset of Spark SQL (COPY INTO, QUALIFY)."""
 
-_READ = frozenset({"SELECT", "WITH", "FROM", "(", "VALUES", "INSERT", "MERGE", "UPDATE", "DELETE", "CREATE", "REPLACE"})
-_READ |= {"COPY", "LOAD", "CACHE"}
+_FIRST_WORDS = frozenset(
+    {"SELECT", "WITH", "FROM", "(", "VALUES", "INSERT", "MERGE", "UPDATE", "DELETE", "CREATE", "REPLACE"}
+)
+_FIRST_WORDS |= {"COPY", "LOAD", "CACHE"}
 """First words of statements that may move data; others are not parsed."""
 
 _OPENS = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE})
@@ -58,7 +60,7 @@ def tokens_of(sql: str, dialect: Dialect = _SPARK) -> list[Token] | None:
 def parse(sql: str, dialect: Dialect = _SPARK) -> Parsed | None:
     """Parse a single statement; None for any other text."""
     tokens = tokens_of(sql, dialect)
-    if not tokens or len(tokens) > _MAX_TOKENS or tokens[0].text.upper() not in _READ or not _fits(tokens):
+    if not tokens or len(tokens) > _MAX_TOKENS or tokens[0].text.upper() not in _FIRST_WORDS or not _fits(tokens):
         return None
     spelled, directory_format = _as_sqlglot_spells(tokens)
     try:
@@ -67,8 +69,8 @@ def parse(sql: str, dialect: Dialect = _SPARK) -> Parsed | None:
         return None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # sqlglot's own faults on broken statements
         return None
-    found = [tree for tree in trees if isinstance(tree, exp.Expr)]
-    return Parsed(tree=found[0], directory_format=directory_format) if len(found) == 1 else None
+    expressions = [tree for tree in trees if isinstance(tree, exp.Expr)]
+    return Parsed(tree=expressions[0], directory_format=directory_format) if len(expressions) == 1 else None
 
 
 def _fits(tokens: Sequence[Token]) -> bool:
@@ -99,26 +101,30 @@ def _as_sqlglot_spells(tokens: list[Token]) -> tuple[list[Token], str]:
 
 def _without_using(tokens: list[Token], start: int) -> tuple[list[Token], str]:
     """INSERT OVERWRITE DIRECTORY ['path'] USING format [OPTIONS (path 'path', …)] without the part after the path."""
-    head, rest = tokens[:start], tokens[start:]
-    path, rest = (rest[:1], rest[1:]) if rest and rest[0].token_type == TokenType.STRING else ([], rest)
-    if len(rest) < 2 or rest[0].token_type != TokenType.USING:  # noqa: PLR2004 - USING and its format
+    head, remaining = tokens[:start], tokens[start:]
+    path, remaining = (
+        (remaining[:1], remaining[1:]) if remaining and remaining[0].token_type == TokenType.STRING else ([], remaining)
+    )
+    if len(remaining) < 2 or remaining[0].token_type != TokenType.USING:  # noqa: PLR2004 - USING and its format
         return tokens, ""
-    directory_format, rest = rest[1].text.lower(), rest[2:]
-    if rest and rest[0].text.upper() == "OPTIONS":
-        end = next((place for place, token in enumerate(rest) if token.token_type == TokenType.R_PAREN), len(rest))
-        options = [token for token in rest[1:end] if token.token_type not in {TokenType.EQ, TokenType.COMMA}]
+    directory_format, remaining = remaining[1].text.lower(), remaining[2:]
+    if remaining and remaining[0].text.upper() == "OPTIONS":
+        end = next(
+            (place for place, token in enumerate(remaining) if token.token_type == TokenType.R_PAREN), len(remaining)
+        )
+        options = [token for token in remaining[1:end] if token.token_type not in {TokenType.EQ, TokenType.COMMA}]
         named = (
             value for name, value in zip(options[1::2], options[2::2], strict=False) if name.text.lower() == "path"
         )
-        path, rest = path or list(named)[:1], rest[end + 1 :]
-    return [*head, *path, *rest], directory_format
+        path, remaining = path or list(named)[:1], remaining[end + 1 :]
+    return [*head, *path, *remaining], directory_format
 
 
 def nodes(node: object, key: str = "expressions") -> list[exp.Expr]:
     """The nodes of a list argument; a single node counts as a list of one."""
-    found = node.args.get(key) if isinstance(node, exp.Expr) else None
-    listed = found if isinstance(found, list) else [found]
-    return [each for each in listed if isinstance(each, exp.Expr)]
+    value = node.args.get(key) if isinstance(node, exp.Expr) else None
+    listed = value if isinstance(value, list) else [value]
+    return [element for element in listed if isinstance(element, exp.Expr)]
 
 
 def name_of(node: object) -> str:
@@ -178,9 +184,9 @@ class _CommonTable:
 def _names(node: exp.Expr, outer: Mapping[str, _CommonTable]) -> Mapping[str, _CommonTable]:
     names = outer
     for cte in ctes_of(node):
-        more = dict(names)
-        more[cte.alias.lower()] = _CommonTable(body=cte.this, sees=more if is_recursive(node) else names)
-        names = more
+        extended = dict(names)
+        extended[cte.alias.lower()] = _CommonTable(body=cte.this, sees=extended if is_recursive(node) else names)
+        names = extended
     return names
 
 

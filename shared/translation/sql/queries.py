@@ -67,15 +67,15 @@ class Queries:
 
     def common_in(self, node: exp.Expr) -> Common:
         """The common table expressions that are visible inside a node: the outer ones and its own."""
-        known = dict(self.common)
+        common = dict(self.common)
         for cte in ctes_of(node):
             if is_recursive(node):
-                known[cte.alias.lower()] = QueryOutput()  # a recursive reference adds no sources
+                common[cte.alias.lower()] = QueryOutput()  # a recursive reference adds no sources
                 self.doubts.append("a recursive query")
-            output = Queries(common=known, doubts=self.doubts).query(cte.this, None)
+            output = Queries(common=common, doubts=self.doubts).query(cte.this, None)
             relation = output.relation.renamed(cte.alias_column_names)
-            known[cte.alias.lower()] = QueryOutput(relation=relation, rows=output.rows)
-        return known
+            common[cte.alias.lower()] = QueryOutput(relation=relation, rows=output.rows)
+        return common
 
     def query(self, node: object, outer: Scope | None) -> QueryOutput:
         """Evaluate a query; `outer` is the enclosing scope of a correlated one."""
@@ -121,7 +121,7 @@ class Queries:
         for clause in _ABOUT_ROWS:
             part = node.args.get(clause)
             if isinstance(part, _BY_PLACE):
-                rows.update(*(self._by_place(each, output or _one(scope.relations)) for each in nodes(part)))
+                rows.update(*(self._by_place(node, output or _one(scope.relations)) for node in nodes(part)))
             rows |= self.origins(part, scope).all
         return frozenset(rows)
 
@@ -147,16 +147,21 @@ class Queries:
         return QueryOutput(relation=output.relation, rows=output.rows | self._about_rows(node, _scope_of(output)))
 
     @staticmethod
-    def _combined(node: exp.SetOperation, one: QueryOutput, other: QueryOutput) -> QueryOutput:
+    def _combined(node: exp.SetOperation, output: QueryOutput, other: QueryOutput) -> QueryOutput:
         """Add a branch: in a union both give values, in other operations the second has row dependencies only."""
-        left, right = one.relation, other.relation
-        rows = one.rows | other.rows
+        left_relation, right = output.relation, other.relation
+        rows = output.rows | other.rows
         if not isinstance(node, exp.Union):
             decides = frozenset(source for _, origins in right.columns for source in origins.all)
-            return QueryOutput(relation=left, rows=rows | decides)
-        if left.is_open or right.is_open or node.args.get("by_name") or len(left.columns) != len(right.columns):
+            return QueryOutput(relation=left_relation, rows=rows | decides)
+        if (
+            left_relation.is_open
+            or right.is_open
+            or node.args.get("by_name")
+            or len(left_relation.columns) != len(right.columns)
+        ):
             return QueryOutput(rows=rows)
-        columns = tuple((name, a | b) for (name, a), (_, b) in zip(left.columns, right.columns, strict=True))
+        columns = tuple((name, a | b) for (name, a), (_, b) in zip(left_relation.columns, right.columns, strict=True))
         return QueryOutput(relation=QueryRelation(columns=columns), rows=rows)
 
     def _values(self, node: exp.Values, outer: Scope | None) -> QueryRelation:
@@ -213,19 +218,19 @@ class Queries:
         for join in nodes(node, "joins"):
             if not isinstance(join, exp.Join):
                 continue
-            left = scope.relations
+            left_relations = scope.relations
             self.add(scope, join.this, rows)
             rows |= self.origins(join.args.get("on"), scope).all
             if join.method == "NATURAL":
                 scope.joined.clear()
                 scope.add((), OPAQUE)
             for name in (column.name for column in nodes(join, "using")):
-                sides = [_one(left), scope.relations[-1]]
-                rows.update(*(found.all for side in sides if (found := side.look(name))))
+                sides = [_one(left_relations), scope.relations[-1]]
+                rows.update(*(origins.all for side in sides if (origins := side.look(name))))
                 if join.side in {"", "LEFT"}:
                     scope.joined.setdefault(name.lower(), sides[0])
             if join.kind in {"SEMI", "ANTI"}:  # only the left side goes on
-                del scope.entries[len(left) :]
+                del scope.entries[len(left_relations) :]
 
     def _columns(self, node: exp.Select, scope: Scope) -> QueryRelation:
         columns: list[tuple[str, Origins]] = []
@@ -243,8 +248,10 @@ class Queries:
                         scope.aliases.setdefault(name.lower(), columns[-1][1])
         if not stars:
             return QueryRelation(columns=tuple(columns))
-        only = stars[0] if len(stars) == 1 else Star()
-        return QueryRelation(columns=tuple(columns), is_open=True, through=only.relation, hidden=only.hidden)
+        star_of_all = stars[0] if len(stars) == 1 else Star()
+        return QueryRelation(
+            columns=tuple(columns), is_open=True, through=star_of_all.relation, hidden=star_of_all.hidden
+        )
 
 
 def _alias(node: exp.Expr) -> tuple[str, ...]:
@@ -295,20 +302,22 @@ def _read(tree: exp.Expr) -> QueryFlow:
     queries = Queries()
     output = queries.query(tree, None)
     passed = _passed(output.relation)
-    known = not output.relation.is_open
+    is_closed = not output.relation.is_open
     return QueryFlow(
         tables=tuple(dict.fromkeys(each.parts for each in tables_read(tree, (tree,)))),
-        columns=tuple(_column(origins) for _, origins in output.relation.columns) if known else (),
+        columns=tuple(_column(origins) for _, origins in output.relation.columns) if is_closed else (),
         rows=_sources(output.rows),
         passed=passed.parts if passed else None,
-        certain=not queries.doubts and bool(known or passed) and not any(_is_doubtful(each) for each in tree.walk()),
+        certain=not queries.doubts
+        and bool(is_closed or passed)
+        and not any(_is_doubtful(each) for each in tree.walk()),
     )
 
 
 def _is_doubtful(node: exp.Expr) -> bool:
     """Whether a clause has effects on rows or masks that the evaluation does not show."""
     if isinstance(node, exp.Select):
-        listed = (each for clause in ("group", "order") for each in nodes(node.args.get(clause)))
+        listed = (part for clause in ("group", "order") for part in nodes(node.args.get(clause)))
         return bool(node.args.get("distinct")) or any(map(_is_by_place, listed))
     if isinstance(node, exp.SetOperation):
         return bool(node.args.get("distinct"))

@@ -112,15 +112,15 @@ class Scope:
     def find(self, names: Iterable[str]) -> QueryRelation | None:
         """The relation of a qualifier; None if there is none, or several."""
         folded = tuple(name.lower() for name in names)
-        found = [relation for known, relation in self.entries if folded and known[-len(folded) :] == folded]
-        return found[0] if len(found) == 1 else None
+        relations = [relation for name, relation in self.entries if folded and name[-len(folded) :] == folded]
+        return relations[0] if len(relations) == 1 else None
 
     def resolve(self, parts: tuple[str, ...]) -> Origins | None:
         """The origins of a qualified name; parts after the column's are its fields. None if they are uncertain."""
-        found = self._resolved(parts)
-        if found is None:
+        origins = self._resolved(parts)
+        if origins is None:
             self.doubts.append(parts[-1])
-        return found
+        return origins
 
     def _resolved(self, parts: tuple[str, ...]) -> Origins | None:
         scope: Scope | None = self
@@ -137,22 +137,22 @@ class Scope:
         named = [relation for relation in self.relations if folded in relation.by_name]
         unknown = [relation for relation in self.relations if relation.is_open]
         if named:
-            found = named[0].look(name) if len(named) == 1 else None
+            origins = named[0].look(name) if len(named) == 1 else None
         elif folded in self.joined:
-            found = self.joined[folded].look(name)
+            origins = self.joined[folded].look(name)
         elif len(unknown) == 1 and not (self.outer and self.outer.may_have(folded)):
-            found = unknown[0].look(name)
+            origins = unknown[0].look(name)
         elif not unknown and folded in self.aliases:
             return self.aliases[folded]
         else:
             return self.outer._unqualified(name) if self.outer and not unknown else None  # noqa: SLF001 - its own kind
         alias = self.aliases.get(folded)
-        return found if named or alias is None or alias == found else None
+        return origins if named or alias is None or alias == origins else None
 
     def may_have(self, folded: str) -> bool:
         """Whether a name could be a column of this query or of an enclosing one."""
-        here = any(relation.is_open or folded in relation.by_name for relation in self.relations)
-        return here or (self.outer is not None and self.outer.may_have(folded))
+        is_possible = any(relation.is_open or folded in relation.by_name for relation in self.relations)
+        return is_possible or (self.outer is not None and self.outer.may_have(folded))
 
 
 Evaluate = Callable[[exp.Expr, Scope], tuple[list[Origins], frozenset[Source]]]
@@ -192,20 +192,20 @@ def origins_of(node: object, scope: Scope, evaluate: Evaluate) -> Origins:
         part, gives_value = stack.pop()
         if not isinstance(part, exp.Expr) or isinstance(part, _NO_VALUE):
             continue
-        found: list[Origins] | None = None
+        value_origins: list[Origins] | None = None
         if isinstance(part, exp.Column):
             resolved = _column(part, scope)
             constant = constant and resolved is not None and resolved.constant
-            found = [resolved] if resolved else []
+            value_origins = [resolved] if resolved else []
         elif isinstance(part, exp.Query):
             constant = False
-            found, rows = evaluate(part, scope)
+            value_origins, rows = evaluate(part, scope)
             indirect |= rows
-        if found is None:
+        if value_origins is None:
             constant = constant and isinstance(part, _CONSTANT)
             stack += _parts(part, gives_value)
             continue
-        for origins in found:
+        for origins in value_origins:
             (direct if gives_value else indirect).update(origins.direct)
             indirect |= origins.indirect
     return Origins(direct=frozenset(direct), indirect=frozenset(indirect - direct), constant=constant)
@@ -231,7 +231,7 @@ def _parts(node: exp.Expr, gives_value: bool) -> list[tuple[object, bool]]:
             *values,
             (args.get("default"), gives_value),
             (node.this, False),
-            *((each.this, False) for each in branches),
+            *((branch.this, False) for branch in branches),
         ]
     if isinstance(node, exp.If):
         return [(node.this, False), (args.get("true"), gives_value), (args.get("false"), gives_value)]
@@ -252,22 +252,24 @@ class Star:
 def star_of(item: object, scope: Scope) -> Star | None:
     """An item as a star; None for an expression."""
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-        found = scope.find(part.name for part in item.parts[:-1])
-        star, relations = item.this, [found] if found else []
+        relation_found = scope.find(part.name for part in item.parts[:-1])
+        star, relations = item.this, [relation_found] if relation_found else []
     elif isinstance(item, exp.Star):
         star, relations = item, scope.relations
     else:
         return None
-    hidden = frozenset(
+    hidden_names = frozenset(
         part.alias_or_name.lower() for key in ("except_", "replace", "rename") for part in nodes(star, key)
     )
     changed = bool(star.args.get("replace") or star.args.get("rename"))
-    known = relations and not changed and not any(relation.is_open for relation in relations)
+    is_certain = relations and not changed and not any(relation.is_open for relation in relations)
     return Star(
         relation=relations[0] if len(relations) == 1 else None,
-        hidden=hidden,
-        expanded=[column for each in relations for column in each.columns if column[0].lower() not in hidden]
-        if known
+        hidden=hidden_names,
+        expanded=[
+            column for relation in relations for column in relation.columns if column[0].lower() not in hidden_names
+        ]
+        if is_certain
         else None,
     )
 

@@ -39,23 +39,23 @@ class StatementContext:
 
     def target(self, node: object) -> TableRef:
         """The table that is written. Raises UnreadableError if it is no plain table."""
-        found = table_ref(node) if isinstance(node, exp.Table) else None
-        if found is None:
+        table = table_ref(node) if isinstance(node, exp.Table) else None
+        if table is None:
             raise UnreadableError
-        return found
+        return table
 
 
 def _query(context: StatementContext, node: exp.Expr) -> StatementParts:
     output = context.queries.query(node, None)
     columns = output.relation.columns
     names = tuple(name for name, _ in columns)
-    known = names if all(names) and not output.relation.is_open else ()
-    return StatementParts(kind="select", target=None, read=(node,), columns=columns, rows=output.rows, outputs=known)
+    outputs = names if all(names) and not output.relation.is_open else ()
+    return StatementParts(kind="select", target=None, read=(node,), columns=columns, rows=output.rows, outputs=outputs)
 
 
 def _create(context: StatementContext, node: exp.Expr) -> StatementParts | None:
-    what = str(node.args.get("kind") or "").upper()
-    if what not in {"TABLE", "VIEW"}:
+    object_kind = str(node.args.get("kind") or "").upper()
+    if object_kind not in {"TABLE", "VIEW"}:
         return None
     schema = node.this if isinstance(node.this, exp.Schema) else None
     target = context.target(schema.this if schema else node.this)
@@ -63,10 +63,10 @@ def _create(context: StatementContext, node: exp.Expr) -> StatementParts | None:
     if isinstance(clone, exp.Clone):
         return StatementParts(kind="clone", target=target, read=(clone.this,))
     if query is None:
-        return StatementParts(kind="create_table", target=target) if what == "TABLE" else None
-    names = [each.name for each in nodes(schema)]
+        return StatementParts(kind="create_table", target=target) if object_kind == "TABLE" else None
+    names = [node_of_name.name for node_of_name in nodes(schema)]
     output = context.queries.query(query, None)
-    kind = _view(node) if what == "VIEW" else "rtas" if node.args.get("replace") else "ctas"
+    kind = _view(node) if object_kind == "VIEW" else "rtas" if node.args.get("replace") else "ctas"
     columns = output.relation.renamed(names).columns
     return StatementParts(kind=kind, target=target, read=(query,), columns=columns, rows=output.rows)
 
@@ -74,9 +74,9 @@ def _create(context: StatementContext, node: exp.Expr) -> StatementParts | None:
 def _view(node: exp.Expr) -> str:
     properties = node.args.get("properties")
     kinds = nodes(properties)
-    if any(isinstance(each, exp.TemporaryProperty) for each in kinds):
+    if any(isinstance(kind, exp.TemporaryProperty) for kind in kinds):
         return "temporary_view"
-    return "materialized_view" if any(isinstance(each, exp.MaterializedProperty) for each in kinds) else "view"
+    return "materialized_view" if any(isinstance(kind, exp.MaterializedProperty) for kind in kinds) else "view"
 
 
 def _cache(context: StatementContext, node: exp.Expr) -> StatementParts:
@@ -102,7 +102,7 @@ def _insert(context: StatementContext, node: exp.Expr) -> StatementParts:
         columns = output.relation.columns  # the files get the query's own names
     else:
         target = context.target(table)
-        if schema and not all(isinstance(each, exp.Identifier | exp.ColumnDef) for each in nodes(schema)):
+        if schema and not all(isinstance(column_node, exp.Identifier | exp.ColumnDef) for column_node in nodes(schema)):
             raise UnreadableError  # IDENTIFIER('t') looks like a table with a list of columns
         columns = _inserted(schema, output.relation, by_name=bool(node.args.get("by_name")))
         columns += tuple(_static_partitions(table, context.queries))
@@ -112,15 +112,15 @@ def _insert(context: StatementContext, node: exp.Expr) -> StatementParts:
 def _inserted(schema: exp.Schema | None, relation: QueryRelation, *, by_name: bool) -> tuple[tuple[str, Origins], ...]:
     """The inserted columns; none without a list of columns, because values go by position to unnamed ones."""
     if schema:
-        return relation.renamed(each.name for each in nodes(schema)).columns
+        return relation.renamed(column_node.name for column_node in nodes(schema)).columns
     return relation.columns if by_name else ()
 
 
 def _static_partitions(table: object, queries: Queries) -> Iterator[tuple[str, Origins]]:
     partition = table.args.get("partition") if isinstance(table, exp.Table) else None
-    for each in nodes(partition):
-        if isinstance(each, exp.EQ):
-            yield name_of(each.this), queries.origins(each.expression, Scope())
+    for node in nodes(partition):
+        if isinstance(node, exp.EQ):
+            yield name_of(node.this), queries.origins(node.expression, Scope())
 
 
 def _update(context: StatementContext, node: exp.Expr) -> StatementParts:
@@ -132,51 +132,57 @@ def _update(context: StatementContext, node: exp.Expr) -> StatementParts:
         context.queries.add(scope, from_.this, rows)
     columns = tuple(_assigned(nodes(node), scope, scope, context.queries))
     rows |= context.queries.origins(node.args.get("where"), scope).all
-    read = (from_, *nodes(node), node.args.get("where"))
-    return StatementParts(kind="update", target=target, read=read, columns=columns, rows=frozenset(rows), own=True)
+    parts_read = (from_, *nodes(node), node.args.get("where"))
+    return StatementParts(
+        kind="update", target=target, read=parts_read, columns=columns, rows=frozenset(rows), own=True
+    )
 
 
 def _delete(context: StatementContext, node: exp.Expr) -> StatementParts:
     target = context.target(node.this)
     scope, rows = Scope(), set[Source]()
     context.queries.add(scope, node.this, rows)
-    where = node.args.get("where")
-    rows |= context.queries.origins(where, scope).all
-    return StatementParts(kind="delete", target=target, read=(where,), rows=frozenset(rows), own=True)
+    condition = node.args.get("where")
+    rows |= context.queries.origins(condition, scope).all
+    return StatementParts(kind="delete", target=target, read=(condition,), rows=frozenset(rows), own=True)
 
 
 def _merge(context: StatementContext, node: exp.Expr) -> StatementParts:
     target, queries = context.target(node.this), context.queries
-    both, source, rows = Scope(), Scope(), set[Source]()
-    queries.add(both, node.this, set())
-    queries.add(both, node.args.get("using"), rows)
+    joint_scope, source, rows = Scope(), Scope(), set[Source]()
+    queries.add(joint_scope, node.this, set())
+    queries.add(joint_scope, node.args.get("using"), rows)
     queries.add(source, node.args.get("using"), rows)
-    rows |= queries.origins(node.args.get("on"), both).all
+    rows |= queries.origins(node.args.get("on"), joint_scope).all
     columns: list[tuple[str, Origins]] = []
     whens = [when for when in nodes(node.args.get("whens")) if isinstance(when, exp.When)]
     for when in whens:
         inserts = not when.args.get("matched") and not when.args.get("source")
-        scope = source if inserts else both  # an inserted row has no values of the target
+        scope = source if inserts else joint_scope  # an inserted row has no values of the target
         rows |= queries.origins(when.args.get("condition"), scope).all
-        columns += _merged(when.args.get("then"), both, scope, queries)
-    read = (node.args.get("using"), node.args.get("on"), *whens)
+        columns += _merged(when.args.get("then"), joint_scope, scope, queries)
+    parts_read = (node.args.get("using"), node.args.get("on"), *whens)
     named = tuple(_by_column(columns).items())
-    return StatementParts(kind="merge", target=target, read=read, columns=named, rows=frozenset(rows), own=True)
+    return StatementParts(kind="merge", target=target, read=parts_read, columns=named, rows=frozenset(rows), own=True)
 
 
-def _merged(then: object, names: Scope, values: Scope, queries: Queries) -> Iterator[tuple[str, Origins]]:
+def _merged(action: object, names: Scope, values: Scope, queries: Queries) -> Iterator[tuple[str, Origins]]:
     """The columns that one WHEN writes; none for a star."""
-    if isinstance(then, exp.Update):
-        yield from _assigned(nodes(then), names, values, queries)
-    elif isinstance(then, exp.Insert) and isinstance(then.this, exp.Tuple) and isinstance(then.expression, exp.Tuple):
-        for name, value in zip(nodes(then.this), nodes(then.expression), strict=False):
+    if isinstance(action, exp.Update):
+        yield from _assigned(nodes(action), names, values, queries)
+    elif (
+        isinstance(action, exp.Insert)
+        and isinstance(action.this, exp.Tuple)
+        and isinstance(action.expression, exp.Tuple)
+    ):
+        for name, value in zip(nodes(action.this), nodes(action.expression), strict=False):
             yield _column_name(name, names), queries.origins(value, values)
 
 
 def _assigned(sets: Iterable[object], names: Scope, values: Scope, queries: Queries) -> Iterator[tuple[str, Origins]]:
-    for each in sets:
-        if isinstance(each, exp.EQ):
-            yield _column_name(each.this, names), queries.origins(each.expression, values)
+    for assignment in sets:
+        if isinstance(assignment, exp.EQ):
+            yield _column_name(assignment.this, names), queries.origins(assignment.expression, values)
 
 
 def _column_name(node: object, scope: Scope) -> str:
@@ -194,17 +200,19 @@ def _column_name(node: object, scope: Scope) -> str:
 
 def _by_column(columns: Iterable[tuple[str, Origins]]) -> dict[str, Origins]:
     """Merge the assignments of several WHENs: a column is constant only if all write literals."""
-    found: dict[str, Origins] = {}
+    by_column: dict[str, Origins] = {}
     spelled: dict[str, str] = {}
     for name, origins in columns:
         key = spelled.setdefault(name.lower(), name)
-        found[key] = found[key] | origins if key in found else origins
-    return found
+        by_column[key] = by_column[key] | origins if key in by_column else origins
+    return by_column
 
 
 def _copy(context: StatementContext, node: exp.Expr) -> StatementParts | None:
-    params = [each for each in nodes(node, "params") if isinstance(each, exp.CopyParameter)]
-    named = (name_of(each.args.get("expression")) for each in params if each.name.upper() == "FILEFORMAT")
+    params = [parameter for parameter in nodes(node, "params") if isinstance(parameter, exp.CopyParameter)]
+    named = (
+        name_of(parameter.args.get("expression")) for parameter in params if parameter.name.upper() == "FILEFORMAT"
+    )
     file_format = next(named, "").lower()
     files = nodes(node, "files")
     if not node.args.get("kind") or len(files) != 1:
@@ -279,9 +287,9 @@ def read(sql: str) -> Statement | None:
 
 def _statement(parts: StatementParts, read_tables: Iterable[TableRef]) -> Statement:
     sources: dict[tuple[str, ...], TableRef] = {}
-    own = parts.target.key if parts.target and parts.own else None
+    own_key = parts.target.key if parts.target and parts.own else None
     for table in (*parts.more_sources, *read_tables):
-        if table.key != own:
+        if table.key != own_key:
             sources.setdefault(table.key, table)
     columns = dict(parts.columns)
     return Statement(
@@ -299,13 +307,13 @@ def _pairs(parts: StatementParts, sources: Mapping[tuple[str, ...], TableRef]) -
     count = len(parts.rows) + sum(len(origins.all) for _, origins in parts.columns)
     if count > _MAX_COLUMN_PAIRS:
         return ()
-    found: dict[tuple[str, EdgeKind, tuple[str, ...], str], StatementColumn] = {}
+    pairs: dict[tuple[str, EdgeKind, tuple[str, ...], str], StatementColumn] = {}
     for output, kind, table, column in sorted(_edges(parts)):
         source = sources.get(table.key)
         if source:
             pair = StatementColumn(output=output, kind=kind, source=source, column=column)
-            found.setdefault((output.lower(), kind, source.key, column.lower()), pair)
-    return tuple(sorted(found.values()))
+            pairs.setdefault((output.lower(), kind, source.key, column.lower()), pair)
+    return tuple(sorted(pairs.values()))
 
 
 def _edges(parts: StatementParts) -> Iterator[tuple[str, EdgeKind, TableRef, str]]:
