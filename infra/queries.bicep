@@ -9,6 +9,7 @@ var queries = {
   coverage: loadTextContent('queries/coverage.kql')
   'daily-cap': loadTextContent('queries/daily-cap.kql')
   'dead-letters': loadTextContent('queries/dead-letters.kql')
+  'document-stale': loadTextContent('queries/document-stale.kql')
   durations: loadTextContent('queries/durations.kql')
   'failing-jobs': loadTextContent('queries/failing-jobs.kql')
   lag: loadTextContent('queries/lag.kql')

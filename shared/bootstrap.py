@@ -73,6 +73,7 @@ class Worker(PublishContext):
     watch_settings: WatchSettings = field(default_factory=WatchSettings)
     canary: CanaryOptions | None = None
     to_record: Mapping[str, str] = field(default_factory=dict)
+    document_keep: timedelta = timedelta(days=400)
 
     @property
     def processor(self) -> ApplicationProcessor:
@@ -145,6 +146,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
             with_statement=settings.show_sql,
             paths=_paths(settings.paths),
             shadow=settings.shadow,
+            documents=settings.document,
             debounce=_LINGER,
             parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
             finding=ResolutionOptions(
@@ -173,6 +175,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         watch_settings=settings.watch,
         canary=_canary(settings.canary, settings.catalog.client_id),
         to_record=settings.to_record,
+        document_keep=settings.document_keep,
     )
 
 

@@ -6,6 +6,9 @@
     archive/2026/11/21/13/{batch}.index.json.gz                   … which runs and events, where they begin, states
     archive/ignored/2026/11/21/13/{reason}/{batch}.jsonl.gz       ignored ones
     watch/{source}/{number}-{digest}.json.gz                      a state of lineage that messages are about
+    published/newest/{time}-{digest}.json.gz                      the lineage document; the greatest name counts
+    published/daily/{day}.json.gz                                 the last one of a day
+    published/parts/{time}.msgpack.gz                             what the newest one was made of
 
     table           partition      key
     applications    {application}  !header                        the application's version and state
@@ -41,7 +44,7 @@ Names are made of the received bytes and the event's own time, so the same event
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from shared.errors import Quarantined
 from shared.openlineage.decoding import ENDS, Event
@@ -51,6 +54,9 @@ IGNORED = "ignored"
 ARCHIVE = "archive"
 CONTENTS = "contributions"
 SNAPSHOTS = "watch"
+PUBLISHED = "published"
+NEWEST, DAILY, PARTS = "newest/", "daily/", "parts/"
+"""The folders of `published`."""
 
 APPLICATIONS = "applications"
 PROCESSES = "processes"
@@ -220,6 +226,11 @@ def reason_of_ignored(name: str) -> str:
 def stamp(moment: datetime) -> str:
     """A time that sorts as text, in UTC, to the microsecond."""
     return moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+
+
+def daily_document(day: date) -> str:
+    """The name of the blob in `published` with the last lineage document of a day."""
+    return f"{DAILY}{day:%Y-%m-%d}.json.gz"
 
 
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})Z")

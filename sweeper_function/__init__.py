@@ -8,6 +8,7 @@ from shared.canary.timer import canary_due
 from shared.maintenance.reconciliation import reconcile_due
 from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import leave_shadow_mode
+from shared.query.published_document import publish_document
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings
 from shared.sweeping.sweep import sweep
@@ -28,4 +29,6 @@ def main(timer: func.TimerRequest) -> None:
             Publisher(context=parts).publish()
         act.note(**backlog(parts.storage))
         act.note(**watch_due(parts.storage, parts.watching, parts.publishing))
+        if parts.publishing.documents:
+            act.note(**publish_document(parts.storage, parts.publishing, parts.document_keep).facts)
     canary_due(parts, parts.names, parts.canary)

@@ -116,7 +116,7 @@ ROOMS: dict[str, Room] = {
     ),
     "shared.query": _room(
         "errors lineage model openlineage atlas catalog classifying storage storage_layout texts translation records "
-        "applications reading publishing reporting watching",
+        "applications reading publishing reporting telemetry watching",
         "msgspec",
     ),
     "shared.watching": _room("lineage rules_file texts", "msgspec"),
@@ -178,7 +178,7 @@ ROOMS: dict[str, Room] = {
     "batch_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
     "parser_function": _room("bootstrap errors events applications publishing storage_layout", "azure.functions"),
     "sweeper_function": _room(
-        "announcing bootstrap canary errors maintenance publishing records sweeping telemetry", "azure.functions"
+        "announcing bootstrap canary errors maintenance publishing query records sweeping telemetry", "azure.functions"
     ),
 }
 """Other rooms (`throughline` but for the lake) may import any package, and every room of shared by its door."""

@@ -26,7 +26,7 @@ from shared.translation.excluded_jobs import ExcludedWrite, Writes, excluded_job
 from shared.translation.path_filter import asset_names
 from shared.translation.sql.statement_reader import redact
 
-_FAILURES = frozenset({"FAIL", "ABORT"})
+FAILURES = frozenset({"FAIL", "ABORT"})
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -49,14 +49,21 @@ def document_of_record(
     StorageUnavailable.
     """
     matches = {each.own: each for each in all_assets(storage)}
-    failed = _failed_processes(storage)
+    failed = failed_processes(storage)
     if recorded is None:
         recorded = tuple(recorded_processes(storage, options))
     known = tuple(_known(storage, options, recorded, matches, failed, statements=statements))
+    document = document_of_known(storage, known, expressions=expressions or statements)
+    return with_classifications(document, attached(storage)) if classified else document
+
+
+def document_of_known(storage: Storage, known: Sequence[KnownProcess], *, expressions: bool) -> LineageDocument:
+    """The document of these processes and of what ignored jobs have written to their data sets. Raises
+    StorageUnavailable.
+    """
     excluded = excluded_jobs(excluded_writes(storage), ((each.process, each.last) for each in known))
     unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
-    document = document_of("record", (*known, *unseen), expressions=expressions or statements)
-    return with_classifications(document, attached(storage)) if classified else document
+    return document_of("record", (*known, *unseen), expressions=expressions)
 
 
 def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDocument, tuple[str, ...]]:
@@ -101,18 +108,30 @@ def _known(
 ) -> Iterator[KnownProcess]:
     overdue = {each.process for each in overdue_jobs(recorded, options.now())}
     for each in recorded:
-        process = on_matched_assets(each.process, matches)
+        process = known_process(
+            each, matches, failed=each.key in failed, overdue=each.process.qualified_name in overdue
+        )
+        if process and statements and each.last_supporter:
+            statement = redact(statement_of(storage, each.last_application, each.last_supporter))
+            process = structs.replace(process, statement=statement)
         if process:
-            yield KnownProcess(
-                process=process,
-                first=each.seen.first if each.seen else None,
-                last=each.seen.last if each.seen else None,
-                last_run=each.last_supporter,
-                health=_health(failed=each.key in failed, overdue=each.process.qualified_name in overdue),
-                statement=redact(statement_of(storage, each.last_application, each.last_supporter))
-                if statements and each.last_supporter
-                else "",
-            )
+            yield process
+
+
+def known_process(
+    recorded: RecordedProcess, matches: Mapping[AssetKey, AssetRecord], *, failed: bool, overdue: bool = False
+) -> KnownProcess | None:
+    """A recorded process as the document has it; None where inputs and outputs match one asset. Pure."""
+    process = on_matched_assets(recorded.process, matches)
+    if process is None:
+        return None
+    return KnownProcess(
+        process=process,
+        first=recorded.seen.first if recorded.seen else None,
+        last=recorded.seen.last if recorded.seen else None,
+        last_run=recorded.last_supporter,
+        health=_health(failed=failed, overdue=overdue),
+    )
 
 
 def on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetRecord]) -> Process | None:
@@ -152,7 +171,7 @@ class _JobRuns:
     failed: bool = False
 
 
-def _failed_processes(storage: Storage) -> frozenset[str]:
+def failed_processes(storage: Storage) -> frozenset[str]:
     """The keys of the processes whose job's last run failed; a job is known by its name."""
     jobs: dict[str, _JobRuns] = {}
     for run in RecordReader(storage=storage).runs():
@@ -161,5 +180,5 @@ def _failed_processes(storage: Storage) -> frozenset[str]:
         job = jobs.setdefault(run.job, _JobRuns())
         job.processes.update(run.processes)
         if run.last >= job.last:
-            job.last, job.failed = run.last, run.end in _FAILURES
+            job.last, job.failed = run.last, run.end in FAILURES
     return frozenset(key for job in jobs.values() if job.failed for key in job.processes)

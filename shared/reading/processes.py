@@ -7,7 +7,7 @@ from datetime import datetime
 from shared.atlas.entities import ProcessEntity
 from shared.model import Process, Span
 from shared.publishing.context import PublishOptions
-from shared.publishing.planning import current, latest_runs, read_processes
+from shared.publishing.planning import ProcessRows, current, latest_runs, read_process, read_processes
 from shared.publishing.resolution import resolve_names, resolved_entity
 from shared.records.assets import all_assets, read_assets
 from shared.storage.port import Storage
@@ -35,21 +35,29 @@ def recorded_processes(storage: Storage, options: PublishOptions) -> Iterator[Re
     """All recorded processes but checks, also those that the catalog does not get because path settings exclude all
     that they read: one scan. Raises ContentLost.
     """
-    for rows in read_processes(storage):
-        total, loaded = current(storage, rows, options)
-        if total.process is None or is_check(total.process.qualified_name):
-            continue
-        latest = latest_runs(loaded)
-        starts = {start for part in rows.counting.values() for start in part.loaded(storage).starts}
-        yield RecordedProcess(
-            key=rows.key,
-            process=total.process,
-            seen=rows.seen,
-            last_supporter=latest[0][1].run_id if latest else "",
-            last_application=latest[0][0] if latest else "",
-            last_listener=latest[0][1].facts.listener if latest else "",
-            starts=tuple(sorted(starts | set(rows.entry.forgotten.starts))),
-        )
+    yield from filter(None, (_recorded(storage, options, rows) for rows in read_processes(storage)))
+
+
+def recorded_process(storage: Storage, options: PublishOptions, key: str) -> RecordedProcess | None:
+    """One of them, by its key: one query. None where it is not on record. Raises ContentLost."""
+    return _recorded(storage, options, read_process(storage, key))
+
+
+def _recorded(storage: Storage, options: PublishOptions, rows: ProcessRows) -> RecordedProcess | None:
+    total, loaded = current(storage, rows, options)
+    if total.process is None or is_check(total.process.qualified_name):
+        return None
+    latest = latest_runs(loaded)
+    starts = {start for part in rows.counting.values() for start in part.loaded(storage).starts}
+    return RecordedProcess(
+        key=rows.key,
+        process=total.process,
+        seen=rows.seen,
+        last_supporter=latest[0][1].run_id if latest else "",
+        last_application=latest[0][0] if latest else "",
+        last_listener=latest[0][1].facts.listener if latest else "",
+        starts=tuple(sorted(starts | set(rows.entry.forgotten.starts))),
+    )
 
 
 def recorded(storage: Storage, options: PublishOptions) -> Iterator[tuple[Process, ProcessEntity]]:

@@ -331,6 +331,27 @@ def _transact(storage: Storage, groups: Sequence[Sequence[Operation]]) -> None:
                 storage.insert(PUBLISH_QUEUE, replace(operation.row, etag=""))
 
 
+def document_marks(storage: Storage) -> tuple[Mark, ...]:
+    """The marks for the document: the processes that were published since it was made. One query."""
+    prefix = f"{_MARK}{DOCUMENT_KIND}|"
+    rows = storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION, since=prefix, before=f"{prefix}~")
+    return tuple(map(Mark.of, rows))
+
+
+def clear_marks(storage: Storage, marks: Iterable[Mark]) -> None:
+    """Delete marks that are dealt with; one that was left again since it was read stays."""
+    for part in chunks([_delete(mark.row()) for mark in marks]):
+        if storage.transact(PUBLISH_QUEUE, part) is None:
+            for operation in part:
+                row = operation.row
+                storage.delete(PUBLISH_QUEUE, row.partition, row.key, row.etag)
+
+
+def is_held(storage: Storage) -> bool:
+    """Whether publishing is held back because the record is incomplete: a point read."""
+    return storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, _HOLD) is not None
+
+
 def _document(entry: QueueEntry) -> Mark:
     version = max((mark.version for mark in entry.marks), default=0)
     return Mark(kind=DOCUMENT_KIND, target=entry.key, application="", version=version, since=entry.since)

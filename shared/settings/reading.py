@@ -18,7 +18,7 @@ from typing import Any
 
 from shared.errors import Misconfigured
 from shared.settings.kinds import Setting, SettingSource, TextFile
-from shared.settings.table import DATA, ENDPOINT, INSIGHTS, NAMES, SETTINGS, SHADOW, STORAGE, WATCH
+from shared.settings.table import DATA, DOCUMENT, ENDPOINT, INSIGHTS, NAMES, SETTINGS, SHADOW, STORAGE, WATCH
 from shared.settings.values import (
     CanarySettings,
     CatalogSettings,
@@ -214,6 +214,8 @@ def load(
         names=values[NAMES],
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
         show_sql=values["THROUGHLINE_SHOW_SQL"],
+        document=values[DOCUMENT],
+        document_keep=values["THROUGHLINE_KEEP_DAYS"],
         batch=values["THROUGHLINE_MAX_BATCH"],
         lookup=Lookup(
             search=values["THROUGHLINE_FIND_BY_SEARCH"],

@@ -39,6 +39,7 @@ ENDPOINT = "THROUGHLINE_CATALOG_ENDPOINT"
 SHADOW = "THROUGHLINE_SHADOW"
 NAMES = "THROUGHLINE_NAMES"
 WATCH = "THROUGHLINE_WATCH"
+DOCUMENT = "THROUGHLINE_DOCUMENT"
 DATA = "THROUGHLINE_STORAGE"
 """Where the data is, for an app whose host keeps its own keys and leases in another account."""
 INSIGHTS = "APPLICATIONINSIGHTS_CONNECTION_STRING"
@@ -216,6 +217,18 @@ SETTINGS: tuple[Setting, ...] = (
         meaning="Search the catalog for an asset where it has none of the expected names",
         parse=yes_or_no,
         effect=Effect.PROCESSES,
+    ),
+    on_record(
+        name=DOCUMENT,
+        default="false",
+        meaning="Publish the lineage document for the page and the API at an address",
+        parse=yes_or_no,
+    ),
+    of_shell(
+        name="THROUGHLINE_KEEP_DAYS",
+        default="400",
+        meaning="How long the document of each day is kept, for lineage as it was",
+        parse=span("days"),
     ),
     of_shell(
         name="THROUGHLINE_FOUND_ASSET_CACHE_HOURS",

@@ -134,6 +134,8 @@ class Settings:
     names: TextFile | None
     indirect_columns: bool
     show_sql: bool
+    document: bool
+    document_keep: timedelta
     batch: int
     lookup: Lookup
     telemetry: TelemetrySettings

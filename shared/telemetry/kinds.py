@@ -167,6 +167,7 @@ SWEEP = ActKind(
         _level("throughline.waiting.runs", "waiting", "waiting runs that the sweeper has seen", "{run}"),
         _level("throughline.queue.oldest", "queue_oldest", "age of the oldest entry of the publish queue", "s"),
         _level("throughline.queue.processes", "queued", "processes in the publish queue", "{process}"),
+        _level("throughline.document.oldest", "document_oldest", "age of the oldest change that no document has", "s"),
     ),
 )
 

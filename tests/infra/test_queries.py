@@ -15,6 +15,7 @@ from shared.canary.hops import SendAnswer
 from shared.canary.timer import CanaryOptions, canary_due
 from shared.catalog.memory import MemoryCatalog
 from shared.publishing.context import PublishOptions
+from shared.query.published_document import publish_document
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
@@ -55,6 +56,7 @@ def facts() -> dict[str, set[str]]:
     with telemetry.act(SWEEP) as act:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
         act.note(**backlog(storage))
+        act.note(**publish_document(storage, PublishOptions(), timedelta(days=400)).facts)
     before, after = (state({"load": ["raw.id > orders.id"]}, {"raw": f"id:{kind}"}) for kind in ("int", "string"))
     for message in messages(before, after, comparison="one", now=datetime.now(UTC)):
         TelemetryChannel(telemetry=telemetry).send(message)

@@ -14,6 +14,7 @@ from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.openlineage.selection import CHECK_APPLICATION
 from shared.publishing.context import PublishOptions
+from shared.query.published_document import publish_document
 from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
@@ -82,6 +83,7 @@ def written() -> list[Row]:
     with telemetry.act(SWEEP) as act:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
         act.note(**backlog(storage))
+        act.note(**publish_document(storage, PublishOptions(), timedelta(days=400)).facts)
     return lines(*(line_of(act) for act in acts if act.kind.line))
 
 
@@ -102,9 +104,10 @@ def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
     calls = [call("receiver_function", ago(minutes=30), ResultCode="201"), call("sweeper_function", ago(minutes=20))]
     quiet = set(QUERIES) & {
         *("dead-letters", "receiver-errors", "receiver-slow", "worker-failures", "sweeper-silent", "undelivered"),
-        *("oldest-waiting", "backlog", "catalog-away", "daily-cap", "announcements", "no-events", "canary"),
+        *("oldest-waiting", "backlog", "document-stale", "catalog-away", "daily-cap", "announcements", "no-events"),
+        "canary",
     }
-    assert len(quiet) == 13
+    assert len(quiet) == 14
     found = {name: answer(name, AppTraces=written, AppRequests=calls) for name in quiet}
     assert {name: rows for name, rows in found.items() if rows} == {}
 
@@ -272,6 +275,11 @@ def test_an_unavailable_or_refusing_catalog_raises_an_alert(caplog: pytest.LogCa
     [
         ("oldest-waiting", {"oldest": 25201.0, "waiting": 3}, {"oldest": 25199.0, "waiting": 3}),
         ("backlog", {"queued": 2, "queue_oldest": 1801.5}, {"queued": 2, "queue_oldest": 1799.0}),
+        (
+            "document-stale",
+            {"document_waiting": 2, "document_oldest": 901.5},
+            {"document_waiting": 2, "document_oldest": 899.0},
+        ),
         ("undelivered", {"undelivered": 1}, {"undelivered": 0}),
         ("undelivered", {"failed": 1}, {"timed_out": 5}),
     ],

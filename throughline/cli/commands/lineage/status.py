@@ -3,6 +3,7 @@
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from shared.applications.fold import CLOSED
 from shared.events.dead_letters import DISCARDED
 from shared.openlineage.selection import BY_SETTINGS
 from shared.publishing.shadow import Shadow
+from shared.query.published_document import document_age
 from shared.records.format_version import mismatch, stored_versions
 from shared.reporting.column_sources import ColumnSources
 from shared.reporting.status import By, EventGroup, Status, Waiting
@@ -76,13 +78,22 @@ def status(
     with reported(), reading_bars() as seen:
         found = read_status(storage, by=wanted, seen=seen)
         stored = stored_versions(storage)
+        document = document_age(storage, datetime.now(UTC))
     problem = mismatch(stored) if stored else ""
     if as_json:
-        print_json({**_document(found, wanted, most), "version_problem": problem or None})
+        age = asdict(document) if document else None
+        print_json({**_document(found, wanted, most), "version_problem": problem or None, "document": age})
     elif wanted:
         _show_groups(found, wanted, most, wide=wide)
     else:
         show(found, wide=wide)
+        if document and document.is_stale and document.oldest:
+            changed = counted(document.waiting, "changed process")
+            note(
+                "document",
+                f"the published document is stale: it lacks {changed}, the first since"
+                f" {document.oldest:%Y-%m-%d %H:%M} UTC. The log line `sweep` says why",
+            )
         if problem:
             note("versions", problem)
     if not found.reconciles:

@@ -1,0 +1,275 @@
+"""Publish the lineage document as blobs: for the page and the API at an address, which read nothing else.
+
+The processes that were published since the last time have marks in the publish queue. Only these are read again; the
+others come from a blob with what the last document was made of. So calls follow what changed. The first time, after an
+upgrade and once a day all rows are read: failures of runs that changed no lineage leave no mark, and what a lost blob
+or mark would have changed is in the document again then.
+
+Blobs are never overwritten, since a reader may be reading them: a new document has a new name, the greatest counts, and
+the one before is kept until the next.
+"""
+
+import gzip
+import logging
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import date, datetime, timedelta
+
+import msgspec
+from msgspec import structs
+
+from shared.applications.partition import read_record
+from shared.classifying.attached import attached
+from shared.classifying.tagging import with_classifications
+from shared.errors import ContentLost
+from shared.lineage.building import KnownProcess
+from shared.lineage.document import FORMAT, Health, LineageDocument, encoded
+from shared.publishing.context import PublishOptions
+from shared.query.recorded_document import FAILURES, document_of_known, failed_processes, known_process
+from shared.reading.processes import RecordedProcess, recorded_process, recorded_processes
+from shared.records.assets import all_assets, read_assets
+from shared.records.checkpoint import Checkpoint
+from shared.records.publish_queue import Mark, clear_marks, document_marks, is_held
+from shared.storage.lease_session import start_session
+from shared.storage.port import Storage
+from shared.storage_layout import DAILY, NEWEST, PARTS, PUBLISHED, daily_document, digest_of, stamp
+from shared.telemetry.port import Fact
+from shared.watching.comparing.rhythm import overdue
+
+_LOG = logging.getLogger("throughline.document")
+_LEASE = "document"
+_SHARE = 20
+"""Publishing takes at most one part in so many of the time: a document that takes long is made less often."""
+_LOOK = timedelta(hours=1)
+"""So often a document without marks is made again: a job may be overdue, or a classification attached."""
+STALE = timedelta(minutes=15)
+"""A change that no document has for so long is an alert (infra/queries/document-stale.kql)."""
+_FORMAT = 1
+
+
+class PublishedPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the document has of one process (by key): the process as it is not overdue, and when its runs began."""
+
+    key: str
+    known: KnownProcess
+    starts: tuple[datetime, ...] = ()
+
+
+class _Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """All of them. `document`: the format of the document that was made of them."""
+
+    format: int
+    document: int
+    parts: tuple[PublishedPart, ...]
+
+
+class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest document: its blob, that of its parts, and when its content came to be. `made`: when it was made or
+    found unchanged, which took so many `seconds`; `whole`: the day when all rows were read.
+    """
+
+    blob: str
+    parts: str
+    at: datetime
+    made: datetime
+    seconds: float
+    whole: date
+
+
+DOCUMENT = Checkpoint(name="document", position=PublishedDocument)
+_DECODER = msgspec.msgpack.Decoder(_Parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentResult:
+    """Processes that changed since the newest document was made, and for how many seconds the oldest has been waiting;
+    whether a document was published.
+    """
+
+    document_waiting: int = 0
+    document_oldest: float = 0.0
+    document_published: bool = False
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """As facts of telemetry."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentAge:
+    """When the newest document was made or found unchanged, how many processes changed since, and since when the first
+    of these changes waits. `is_stale`: for longer than the next sweeps explain.
+    """
+
+    made: datetime
+    waiting: int
+    oldest: datetime | None
+    is_stale: bool
+
+
+def document_age(storage: Storage, now: datetime) -> DocumentAge | None:
+    """The age of the newest document; None where none was published. Two calls. Raises StorageUnavailable."""
+    newest = DOCUMENT.load(storage)
+    if newest is None:
+        return None
+    left = [mark.left for mark in document_marks(storage)]
+    oldest = min(left, default=None)
+    is_stale = oldest is not None and now - oldest > STALE
+    return DocumentAge(made=newest.made, waiting=len(left), oldest=oldest, is_stale=is_stale)
+
+
+def document_waiting(storage: Storage, now: datetime) -> DocumentResult:
+    """What the newest document lacks: one query."""
+    return _waiting(document_marks(storage), now)
+
+
+def _waiting(marks: Iterable[Mark], now: datetime) -> DocumentResult:
+    left = [mark.left for mark in marks]
+    oldest = max((now - min(left)).total_seconds(), 0.0) if left else 0.0
+    return DocumentResult(document_waiting=len(left), document_oldest=round(oldest, 3))
+
+
+def publish_document(
+    storage: Storage, options: PublishOptions, keep: timedelta, *, seconds: Callable[[], float] = time.monotonic
+) -> DocumentResult:
+    """Publish the document if it has changed, unless another worker does. `keep`: how long documents of a day are kept.
+    Raises StorageUnavailable and ContentLost; the next call continues.
+    """
+    session = start_session(storage, _LEASE, seconds)
+    if session is None:
+        return document_waiting(storage, options.now())
+    try:
+        work = _Publication(storage=storage, options=options, keep=keep, seconds=seconds)
+        published = work.run(document_marks(storage))
+    finally:
+        session.lease.release()
+    return replace(document_waiting(storage, options.now()), document_published=published)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Publication:
+    storage: Storage
+    options: PublishOptions
+    keep: timedelta
+    seconds: Callable[[], float]
+
+    def run(self, marks: tuple[Mark, ...]) -> bool:
+        """Whether a document was published."""
+        now, newest = self.options.now(), DOCUMENT.load(self.storage)
+        if newest and (now - newest.made).total_seconds() < newest.seconds * _SHARE:
+            return False
+        if newest and not marks and now - newest.made < _LOOK and newest.whole == now.date():
+            return False
+        if is_held(self.storage):
+            return False
+        began = self.seconds()
+        stored = self._stored(newest) if newest and newest.whole == now.date() else None
+        changed = {mark.target for mark in marks}
+        parts = tuple(self._all() if stored is None else self._renewed(stored, changed))
+        data = encoded(self._document(parts))
+        published = self._write(newest, data, parts, now, began, whole=stored is None)
+        clear_marks(self.storage, marks)
+        return published
+
+    def _stored(self, newest: PublishedDocument) -> dict[str, PublishedPart] | None:
+        """The parts of the newest document by key; None where these are gone, damaged or of another version."""
+        packed = self.storage.get(PUBLISHED, newest.parts)
+        try:
+            found = _DECODER.decode(gzip.decompress(packed)) if packed else None
+        except (OSError, EOFError, zlib.error, msgspec.DecodeError):
+            return None
+        if found is None or (found.format, found.document) != (_FORMAT, FORMAT):
+            return None
+        return {part.key: part for part in found.parts}
+
+    def _all(self) -> Iterator[PublishedPart]:
+        matches = {match.own: match for match in all_assets(self.storage)}
+        failed = failed_processes(self.storage)
+        for recorded in recorded_processes(self.storage, self.options):
+            yield from _part(recorded, known_process(recorded, matches, failed=recorded.key in failed))
+
+    def _renewed(self, stored: dict[str, PublishedPart], changed: set[str]) -> Iterator[PublishedPart]:
+        """The stored parts, with those of changed processes as they are now."""
+        yield from (part for key, part in stored.items() if key not in changed)
+        for key in sorted(changed):
+            try:
+                recorded = recorded_process(self.storage, self.options, key)
+            except ContentLost as error:  # one damaged process keeps no other from being shown
+                _LOG.warning("the document keeps what it has of process %s: %s", key, error)
+                yield from filter(None, (stored.get(key),))
+                continue
+            if recorded is None:
+                continue
+            assets = (asset.key for asset in (*recorded.process.inputs, *recorded.process.outputs))
+            failed = self._has_failed(recorded.last_application, recorded.last_supporter)
+            yield from _part(recorded, known_process(recorded, read_assets(self.storage, assets), failed=failed))
+
+    def _has_failed(self, application: str, run: str) -> bool:
+        record = read_record(self.storage, application, run) if run else None
+        return record is not None and record.ended in FAILURES
+
+    def _document(self, parts: Iterable[PublishedPart]) -> LineageDocument:
+        now = self.options.now()
+        known = [
+            structs.replace(part.known, health=Health.OVERDUE)
+            if part.known.health is Health.GOOD and overdue(part.known.process.qualified_name, part.starts, now)
+            else part.known
+            for part in parts
+        ]
+        document = document_of_known(self.storage, known, expressions=True)
+        return with_classifications(document, attached(self.storage))
+
+    def _write(
+        self,
+        newest: PublishedDocument | None,
+        data: bytes,
+        parts: tuple[PublishedPart, ...],
+        now: datetime,
+        began: float,
+        *,
+        whole: bool,
+    ) -> bool:
+        digest = digest_of(data)
+        is_same = newest is not None and newest.blob.endswith(f"-{digest}.json.gz")
+        blob = newest.blob if newest and is_same else f"{NEWEST}{stamp(now)}-{digest}.json.gz"
+        name = f"{PARTS}{stamp(now)}.msgpack.gz"
+        packed = msgspec.msgpack.encode(_Parts(format=_FORMAT, document=FORMAT, parts=parts))
+        self.storage.put_new(PUBLISHED, name, gzip.compress(packed, 6, mtime=0))
+        if not is_same:
+            self._keep_daily(newest, now)
+            self.storage.put_new(PUBLISHED, blob, gzip.compress(data, 6, mtime=0))
+        position = PublishedDocument(
+            blob=blob,
+            parts=name,
+            at=newest.at if newest and is_same else now,
+            made=now,
+            seconds=round(self.seconds() - began, 3),
+            whole=now.date() if whole or newest is None else newest.whole,
+        )
+        DOCUMENT.save(self.storage, position)
+        kept = {blob, name, newest.blob if newest else ""}
+        for folder in (NEWEST, PARTS):
+            for fact in list(self.storage.blobs(PUBLISHED, folder)):
+                if fact.name not in kept:
+                    self.storage.delete_blob(PUBLISHED, fact.name)
+        return not is_same
+
+    def _keep_daily(self, newest: PublishedDocument | None, now: datetime) -> None:
+        """Keep the document before, if it was the last one of its day, and forget those that are too old."""
+        if newest is None or newest.at.date() == now.date():
+            return
+        packed = self.storage.get(PUBLISHED, newest.blob)
+        if packed:
+            self.storage.put_new(PUBLISHED, daily_document(newest.at.date()), packed)
+        oldest = daily_document((now - self.keep).date())
+        for fact in list(self.storage.blobs(PUBLISHED, DAILY)):
+            if fact.name < oldest:
+                self.storage.delete_blob(PUBLISHED, fact.name)
+
+
+def _part(recorded: RecordedProcess, known: KnownProcess | None) -> Iterator[PublishedPart]:
+    if known:
+        yield PublishedPart(key=recorded.key, known=known, starts=recorded.starts)
