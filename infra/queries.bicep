@@ -10,6 +10,7 @@ var queries = {
   'daily-cap': loadTextContent('queries/daily-cap.kql')
   'dead-letters': loadTextContent('queries/dead-letters.kql')
   'document-stale': loadTextContent('queries/document-stale.kql')
+  'document-unreadable': loadTextContent('queries/document-unreadable.kql')
   durations: loadTextContent('queries/durations.kql')
   'failing-jobs': loadTextContent('queries/failing-jobs.kql')
   lag: loadTextContent('queries/lag.kql')

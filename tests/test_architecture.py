@@ -49,7 +49,7 @@ EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events applications sweeping reading publishing "
     "reporting maintenance query texts settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap "
-    "watching announcing classifying http_errors canary"
+    "watching announcing classifying http_errors canary serving bootstrap_lineage"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -130,9 +130,11 @@ ROOMS: dict[str, Room] = {
         "msgspec requests",
     ),
     "shared.classifying": _room("atlas catalog errors governance lineage rules_file storage storage_layout", "msgspec"),
+    "shared.serving": _room("errors lineage storage storage_layout telemetry texts", "msgspec"),
     "shared.settings": _room("errors"),
     "shared.adapters": _room("errors settings storage telemetry", "azure"),
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
+    "shared.bootstrap_lineage": _room("adapters gc_tuning serving settings versions"),
     "shared.bootstrap": _room(
         "announcing applications canary catalog sweeping classifying gc_tuning governance concurrency errors naming "
         "openlineage adapters records events publishing settings storage telemetry translation watching",
@@ -177,6 +179,7 @@ ROOMS: dict[str, Room] = {
     "receiver_function": _room("bootstrap_receiver errors ingest versions", "azure.functions"),
     "batch_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
     "parser_function": _room("bootstrap errors events applications publishing storage_layout", "azure.functions"),
+    "lineage_function": _room("bootstrap_lineage serving", "azure.functions"),
     "sweeper_function": _room(
         "announcing bootstrap canary errors maintenance publishing query records sweeping telemetry", "azure.functions"
     ),

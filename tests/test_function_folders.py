@@ -14,8 +14,8 @@ def read(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def test_there_are_exactly_four_functions() -> None:
-    expected = ["batch_function", "parser_function", "receiver_function", "sweeper_function"]
+def test_there_are_exactly_five_functions() -> None:
+    expected = ["batch_function", "lineage_function", "parser_function", "receiver_function", "sweeper_function"]
     assert [path.name for path in FUNCTIONS] == expected
 
 

@@ -87,6 +87,12 @@ class SearchIndex:
             found = list(self._alike(last))
         return sorted(found, key=self._order)[:most]
 
+    def datasets(self, text: str) -> Iterator[tuple[int, float]]:
+        """The data sets alone that fit, by the same rules, each with its rank; in no order."""
+        *others, last = text.lower().split() or [""]
+        if last:
+            yield from ((found.dataset, found.rank) for found in self._datasets(last, others))
+
     def _datasets(self, text: str, others: Iterable[str]) -> Iterator[Found]:
         for number, name in enumerate(self._names):
             rank = rank_of(name, text)

@@ -188,4 +188,10 @@ CANARY = ActKind(
     ),
 )
 
-KINDS = (EVENT, BATCH, RUN, LETTER, PUBLISHING, PROCESS, CALL, SWEEP, ANNOUNCEMENT, CANARY)
+DOCUMENT_READ = ActKind(
+    name="document_read",
+    meaning="A published document could not be read: the page and the API serve the last good one",
+    loud={"unreadable": logging.ERROR},
+)
+
+KINDS = (EVENT, BATCH, RUN, LETTER, PUBLISHING, PROCESS, CALL, SWEEP, ANNOUNCEMENT, CANARY, DOCUMENT_READ)

@@ -21,13 +21,13 @@ from shared.lineage.document import LineageDocument
 from shared.publishing.context import PublishContext, PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.query.recorded_document import document_of_record
+from shared.serving.page import page
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.bench.figures import Figure
 from tests.bench.sizes import Sizes, Steps
 from tests.synth.estate import events
 from tests.viewer.browser.driver import Browser
-from throughline.cli.viewer.page import page
 
 NAME = "view"
 _SEARCHES = ("table_09", "customer_id_3", "amount", "orders.am", "stomerid")

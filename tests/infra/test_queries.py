@@ -20,7 +20,7 @@ from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from shared.sweeping.sweep import SweepOptions, sweep
-from shared.telemetry.kinds import SWEEP
+from shared.telemetry.kinds import DOCUMENT_READ, SWEEP
 from shared.telemetry.port import Acts
 from shared.watching.messages import messages
 from tests.support.cli import Parts
@@ -64,6 +64,7 @@ def facts() -> dict[str, set[str]]:
     publishing = replace(context.publishing, telemetry=telemetry)
     lost = CanaryOptions(send=lambda _: SendAnswer(status=0), every=timedelta(hours=1))
     canary_due(replace(context, publishing=publishing), context.names, lost)
+    telemetry.report(DOCUMENT_READ, state="unreadable", reason="it is damaged")
     found: dict[str, set[str]] = defaultdict(set)
     for each in acts:
         found[each.kind.name] |= set(each.facts)

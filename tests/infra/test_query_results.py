@@ -19,7 +19,7 @@ from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.sweeping.sweep import SweepOptions, sweep
-from shared.telemetry.kinds import CANARY, SWEEP
+from shared.telemetry.kinds import CANARY, DOCUMENT_READ, SWEEP
 from shared.telemetry.port import Act, Acts, line_of
 from shared.watching.messages import messages
 from tests.infra.kusto.evaluator import Row, run
@@ -104,10 +104,19 @@ def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
     calls = [call("receiver_function", ago(minutes=30), ResultCode="201"), call("sweeper_function", ago(minutes=20))]
     quiet = set(QUERIES) & {
         *("dead-letters", "receiver-errors", "receiver-slow", "worker-failures", "sweeper-silent", "undelivered"),
-        *("oldest-waiting", "backlog", "document-stale", "catalog-away", "daily-cap", "announcements", "no-events"),
+        *(
+            "oldest-waiting",
+            "backlog",
+            "document-stale",
+            "document-unreadable",
+            "catalog-away",
+            "daily-cap",
+            "announcements",
+            "no-events",
+        ),
         "canary",
     }
-    assert len(quiet) == 14
+    assert len(quiet) == 15
     found = {name: answer(name, AppTraces=written, AppRequests=calls) for name in quiet}
     assert {name: rows for name, rows in found.items() if rows} == {}
 
@@ -324,3 +333,10 @@ def test_coverage_and_failing_jobs_name_the_jobs() -> None:
 def test_the_median_lag_is_at_most_the_maximum(written: list[Row]) -> None:
     (bin_,) = answer("lag", AppTraces=written)
     assert 0 <= bin_["P50"] <= bin_["Most"]
+
+
+def test_a_document_that_cannot_be_read_raises_an_alert() -> None:
+    acts: list[Act] = []
+    Acts(acts.append).report(DOCUMENT_READ, state="unreadable", reason="it is damaged")
+    (row,) = answer("document-unreadable", AppTraces=lines(*map(line_of, acts)))
+    assert row["Reason"] == "it is damaged"

@@ -15,11 +15,11 @@ from shared.lineage.document import FailedTest, Kind
 from shared.lineage.exports import as_dot, as_mermaid
 from shared.lineage.selection import Question, select
 from shared.model import ColumnEdge, EdgeKind
+from shared.serving.page import FOLDER, page
 from shared.texts.visible import visible
 from tests.support.lineage import document, edge, process, random_document
 from tests.viewer.browser.driver import Browser, installed
 from tests.viewer.estate import STORE, estate
-from throughline.cli.viewer.page import FOLDER, page
 from throughline.local.toolchain.node import find_node
 from throughline.project import ROOT
 

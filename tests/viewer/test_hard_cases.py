@@ -12,6 +12,10 @@ from msgspec import structs
 from shared.catalog.memory import MemoryCatalog
 from shared.lineage.building import Interval, KnownProcess, document_of
 from shared.lineage.selection import Question, select
+from shared.serving.page import page
+from shared.serving.service import LineageService
+from shared.serving.shelf import OneDocument
+from shared.serving.view import LineageView
 from tests.support.cli import Parts
 from tests.support.lineage import NOON, asset, document, edge, process, random_document
 from tests.support.planted import SECRET, events
@@ -19,7 +23,6 @@ from tests.support.processing import post, settle
 from tests.support.publishing import publish
 from tests.viewer.browser.driver import Browser
 from tests.viewer.estate import STORE, estate
-from throughline.cli.viewer.page import page
 from throughline.cli.viewer.server import PageServer
 
 CUSTOMERS, WIDE = f"{STORE}clean/customers", f"{STORE}mart/orders_wide"
@@ -162,7 +165,8 @@ def test_a_browser_that_is_too_old_shows_a_message(browser: Browser, file: Path)
 
 
 def test_the_served_page_is_the_same_and_can_be_loaded_again(browser: Browser) -> None:
-    with PageServer(lambda: page(estate(), urlencode({"asset": WIDE})), 0) as server:
+    view = LineageView(estate(), "estate", start=urlencode({"asset": WIDE}))
+    with PageServer(LineageService(OneDocument(view=view)), 0) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

@@ -14,11 +14,11 @@ from msgspec import structs
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import FailedTest, LineageDocument, Tag
 from shared.model import AssetSchema, Column, ColumnEdge, Declared, EdgeKind, Origin, Process, UnresolvedTable
+from shared.serving.page import FOLDER, page
 from shared.texts.visible import visible, visible_lines
 from tests.cli.test_hostile_names import HOSTILE
 from tests.support.lineage import asset
 from tests.viewer.browser.driver import Browser
-from throughline.cli.viewer.page import FOLDER, page
 from throughline.local.toolchain.node import find_node
 
 ACTING = ("Cc", "Cf", "Cs", "Zl", "Zp")

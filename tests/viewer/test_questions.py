@@ -9,9 +9,9 @@ import pytest
 
 from shared.lineage.document import NOT_SET, Edge, Flow, Kind, LineageDocument
 from shared.lineage.selection import Question, select
+from shared.serving.page import page
 from tests.support.lineage import dependents, random_document
 from tests.viewer.browser.driver import Browser
-from throughline.cli.viewer.page import page
 
 QUESTIONS = 200
 DOCUMENTS = 5

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
+from shared.serving.page import page
 from tests.support.lineage import ROOT, search_document
 from tests.viewer.browser.driver import Browser
-from throughline.cli.viewer.page import page
 from throughline.project import ROOT as PROJECT
 
 CASES = json.loads((PROJECT / "tests/shared/lineage/search_cases.json").read_text())

@@ -37,6 +37,8 @@ NAMES = "names.toml"
 WATCH = "watch.toml"
 """The rules of the watch; with it THROUGHLINE_WATCH is /home/site/wwwroot/watch.toml."""
 DELIVERIES = ("eventGrid", "queue")
+MAX_OUTSTANDING = 200
+"""Requests that wait for an answer of one instance of the page and the API; the host answers more with 429."""
 NEW_EVENTS = "new-events"
 """The queue of infra/main.bicep that Event Grid fills, with delivery=queue."""
 PACKAGES = ".python_packages/lib/site-packages"
@@ -46,7 +48,20 @@ PYTHON = tuple(map(int, (ROOT / ".python-version").read_text(encoding="utf-8").s
 _PLATFORM = "x86_64-manylinux_2_28"
 _ROOT_IN_AZURE = "/home/site/wwwroot"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip file
-_OF_APP = ("host.json", "*_function/function.json", "*_function/*.py", "shared/**/*.py")
+FUNCTIONS, LINEAGE = "functions", "lineage"
+"""The apps: that of receiver and worker, and that of the page and the API."""
+_OF_APP = {
+    FUNCTIONS: ("host.json", "[!l]*_function/function.json", "[!l]*_function/*.py", "shared/**/*.py"),
+    LINEAGE: (
+        *("host.json", "lineage_function/function.json", "lineage_function/*.py", "viewer/*", "shared/*.py"),
+        *(
+            f"shared/{room}/**/*.py"
+            for room in ["lineage", "openlineage", "serving", "settings", "storage", "telemetry", "texts"]
+        ),
+    ),
+}
+_NOT_OF_LINEAGE = ("sqlglot*", "pyapacheatlas*", "openpyxl*", "et_xmlfile*", "tenacity*")
+"""Packages of requirements.txt that only the parser and the catalog need."""
 _KEPT = (
     "*.dist-info/METADATA",  # libraries read versions: Microsoft's exporter reads the SDK's at import
     "*.dist-info/entry_points.txt",  # OpenTelemetry finds its context and propagators by these
@@ -90,6 +105,7 @@ class Package:
 
 def build(
     *,
+    app: str = FUNCTIONS,
     delivery: str = "eventGrid",
     folder: Path = FOLDER,
     names: Path = ROOT / NAMES,
@@ -97,9 +113,9 @@ def build(
 ) -> Package:
     """Build the archive in `folder`.
 
-    `delivery` is how the parser is notified of blobs: eventGrid (a webhook) or queue (a storage queue that Event Grid
-    fills). `names` and `watch` are the file of names and the rules of the watch, if they exist. Installed packages stay
-    in `build/` until requirements.txt changes.
+    `app`: FUNCTIONS, or LINEAGE, which has no parser. `delivery` is how the parser is notified of blobs: eventGrid (a
+    webhook) or queue (a storage queue that Event Grid fills). `names` and `watch` are the file of names and the rules
+    of the watch, if they exist. Installed packages stay in `build/` until requirements.txt changes.
 
     Raises PackageError when this Python has another version than Azure's, the packages can't be installed, or one of
     these files is not valid.
@@ -109,21 +125,22 @@ def build(
         raise PackageError(f"The package contains files compiled by Python {wanted}: build it with that version")
     unpacked = folder / UNPACKED
     shutil.rmtree(unpacked, ignore_errors=True)
-    for source in sorted({path for pattern in _OF_APP for path in ROOT.glob(pattern)}):
+    for source in sources(app):
         target = unpacked / source.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(delivered_by(source, delivery))
+        target.write_bytes(host_of_lineage(source) if app == LINEAGE else delivered_by(source, delivery))
         _compile(target, unpacked)
-    if names.is_file():
+    if names.is_file() and app == FUNCTIONS:
         (unpacked / NAMES).write_bytes(_checked(names, parse_names))
-    if watch.is_file():
+    if watch.is_file() and app == FUNCTIONS:
         (unpacked / WATCH).write_bytes(_checked(watch, parse_watch_rules))
     dependencies = install_once(
         "package_dependencies",
         (ROOT / "requirements.txt", ROOT / ".python-version", Path(__file__)),
         _install,
     )
-    shutil.copytree(dependencies / "site", unpacked / PACKAGES, copy_function=shutil.copyfile)
+    without = shutil.ignore_patterns(*_NOT_OF_LINEAGE) if app == LINEAGE else None
+    shutil.copytree(dependencies / "site", unpacked / PACKAGES, copy_function=shutil.copyfile, ignore=without)
     archive = folder / ARCHIVE
     files = sorted(path for path in unpacked.rglob("*") if path.is_file())
     digest = _digest(unpacked, files)
@@ -138,6 +155,24 @@ def build(
         archive_size=archive.stat().st_size,
         unpacked_size=sum(path.stat().st_size for path in files),
     )
+
+
+def sources(app: str) -> list[Path]:
+    """The files of an app in this repository, sorted."""
+    return sorted({path for pattern in _OF_APP[app] for path in ROOT.glob(pattern) if path.is_file()})
+
+
+def host_of_lineage(source: Path) -> bytes:
+    """Return a file's content; host.json gets what the app of the page and the API needs: no prefix of routes, since
+    the page is at the root, and 429 for requests beyond those that wait.
+    """
+    if source.name != "host.json":
+        return source.read_bytes()
+    config = json.loads(source.read_bytes())
+    config["extensions"] = {
+        "http": {**config["extensions"]["http"], "routePrefix": "", "maxOutstandingRequests": MAX_OUTSTANDING}
+    }
+    return json.dumps(config, indent=2).encode() + b"\n"
 
 
 def _checked(file: Path, parse: Callable[[str, str], object]) -> bytes:
@@ -239,10 +274,12 @@ def main() -> int:
         prog="python -m throughline.local.package", description="Build the archive for Azure."
     )
     parser.add_argument("--delivery", choices=DELIVERIES, default="eventGrid", help="of notices")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where to put it")
+    parser.add_argument("--app", choices=sorted(_OF_APP), default=FUNCTIONS, help="which app")
+    parser.add_argument("--folder", type=Path, help="where to put it")
     options = parser.parse_args()
     try:
-        package = build(delivery=options.delivery, folder=options.folder)
+        folder = options.folder or (FOLDER if options.app == FUNCTIONS else FOLDER.with_name(f"package-{options.app}"))
+        package = build(app=options.app, delivery=options.delivery, folder=folder)
     except PackageError as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from shared.lineage.document import decoded
+from shared.serving.page import FOLDER, joined, page
 from tests.support.lineage import document, edge, process, random_document
-from throughline.cli.viewer.page import FOLDER, joined, page
 
 SCRIPT_INJECTION = "</script><script>alert(1)</script>"
 

@@ -7,14 +7,20 @@ from contextlib import closing
 
 import pytest
 
+from shared.serving.requests import Request
+from shared.serving.service import LineageService
+from shared.serving.shelf import OneDocument
+from shared.serving.view import LineageView
+from tests.support.lineage import random_document
 from throughline.cli.viewer.server import PageServer
 
-PAGE = b"<!doctype html>the page"
+SERVICE = LineageService(OneDocument(view=LineageView(random_document(1), "now")))
+PAGE = SERVICE.answer(Request(path="")).body
 
 
 @pytest.fixture
 def server() -> Iterator[PageServer]:
-    with PageServer(lambda: PAGE, 0) as made:
+    with PageServer(SERVICE, 0) as made:
         thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield made
@@ -56,7 +62,7 @@ def test_another_host_another_path_and_another_method_are_refused(server: PageSe
     path = path_of(server)
     assert ask(server, path, Host="evil.example")[0] == 421
     assert ask(server, path, Host=f"evil.example:{server.server_port}")[0] == 421
-    assert ask(server, "/etc/passwd")[0] == 404
+    assert ask(server, "/etc/passwd")[0] == 403
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
         assert ask(server, path, method)[0] == 501
     assert ask(server, path)[0] == 303, "none of these has spent the token"
@@ -72,3 +78,12 @@ def test_headers_forbid_caching_framing_and_referrers(server: PageServer) -> Non
 
 def test_the_server_listens_on_loopback_only(server: PageServer) -> None:
     assert server.server_address[0] == "127.0.0.1"
+
+
+def test_the_api_is_served_to_the_same_browser(server: PageServer) -> None:
+    assert ask(server, "/api/v1/throughline/unknown")[0] == 403
+    cookie = ask(server, path_of(server))[1]["set-cookie"].partition(";")[0]
+    status, headers, body = ask(server, "/api/v1/throughline/unknown", Cookie=cookie)
+    assert (status, headers["content-type"], headers["cache-control"]) == (200, "application/json", "no-store")
+    assert b"total" in body
+    assert ask(server, "/etc/passwd", Cookie=cookie)[0] == 404

@@ -1,1 +1,1 @@
-"""The lineage page: built into one HTML file, and served on loopback. The page itself is in `viewer/`."""
+"""The server of the lineage page on loopback. The page itself is in `viewer/`, its answers in `shared/serving/`."""

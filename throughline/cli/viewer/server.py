@@ -6,33 +6,34 @@ that it lets point to loopback (DNS rebinding).
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Mapping
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from shared.serving.requests import Request
+from shared.serving.service import HEADERS, LineageService
 
 _HOST = "127.0.0.1"
 _COOKIE = "throughline_view"
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
+_NO_STORE = {"Cache-Control": "no-store"}
+"""A browser keeps nothing of what lies behind a token that is worth nothing later."""
 _USED = "This address has been used. Run the command again for a new one."
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves one page until it is shut down. `port` 0 takes a free one; raises OSError where the port is taken."""
+    """Serves the page and the API of one service until it is shut down.
+
+    `port` 0 takes a free one; raises OSError where the port is taken.
+    """
 
     daemon_threads = True
     allow_reuse_address = False
 
-    def __init__(self, page: Callable[[], bytes], port: int) -> None:
+    def __init__(self, service: LineageService, port: int) -> None:
         super().__init__((_HOST, port), _Handler)
-        self.page = page
+        self.service = service
         self.token: str | None = secrets.token_urlsafe(24)
         self.session = secrets.token_urlsafe(24)
         self.hosts = frozenset({f"{_HOST}:{self.server_port}", f"localhost:{self.server_port}"})
@@ -57,18 +58,19 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 10  # seconds until a silent connection is closed
 
     def do_GET(self) -> None:
-        """The page, to a browser with the token or the cookie."""
+        """The page and the API, to a browser with the token or the cookie."""
         if self.headers.get("Host", "") not in self.server.hosts:
             return self._answer(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to 127.0.0.1 only.")
         asked = urlsplit(self.path)
-        if asked.path != "/":
-            return self._answer(HTTPStatus.NOT_FOUND, "There is one page: /")
         token = parse_qs(asked.query).get("token")
         if token:
             return self._sign_in(token[0])
         if not self._is_signed_in():
             return self._answer(HTTPStatus.FORBIDDEN, "Open the address that the command printed.")
-        return self._send(HTTPStatus.OK, self.server.page(), {"Content-Type": "text/html; charset=utf-8"})
+        query = {name: values[-1] for name, values in parse_qs(asked.query).items()}
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        answer = self.server.service.answer(Request(path=unquote(asked.path).lstrip("/"), query=query, headers=headers))
+        return self._send(answer.status, answer.body, answer.headers)
 
     def _sign_in(self, token: str) -> None:
         if not self.server.redeem(token):
@@ -86,9 +88,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, status: HTTPStatus, sentence: str) -> None:
         self._send(status, f"{sentence}\n".encode(), {"Content-Type": "text/plain; charset=utf-8"})
 
-    def _send(self, status: HTTPStatus, body: bytes, headers: dict[str, str]) -> None:
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        for name, value in {**_HEADERS, **headers, "Content-Length": str(len(body))}.items():
+        for name, value in {**HEADERS, **headers, **_NO_STORE, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)

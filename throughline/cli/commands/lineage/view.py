@@ -23,13 +23,16 @@ from shared.lineage.graph import (
 )
 from shared.lineage.selection import Question, Selection, select
 from shared.lineage.svg import as_svg
+from shared.serving.page import page
+from shared.serving.service import LineageService
+from shared.serving.shelf import OneDocument
+from shared.serving.view import LineageView
 from shared.texts.suggestion import suggestion
 from throughline.cli.commands.lineage.document_source import lineage_document
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import fail, out, plain
 from throughline.cli.ui.options import AssetText, FromLake, moment
 from throughline.cli.ui.writing import writing
-from throughline.cli.viewer.page import page
 from throughline.cli.viewer.server import PageServer
 
 _File = Path | None
@@ -189,9 +192,9 @@ def _picture(draw: Callable[[Selection], str]) -> Callable[[_View], bytes]:
 
 def _serve(shown: _View, port: int, *, browser: bool) -> None:
     """Serve the page until Ctrl-C."""
-    content = page(shown.document, shown.address)
+    service = LineageService(OneDocument(view=LineageView(shown.document, "now", start=shown.address)))
     try:
-        server = PageServer(lambda: content, port)
+        server = PageServer(service, port)
     except OSError as error:
         fail(f"port {port} cannot be used: {error.strerror}. Leave out --port to take a free one", code=2)
     with server:

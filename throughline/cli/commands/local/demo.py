@@ -22,13 +22,13 @@ from shared.query.traversal import lineage
 from shared.reading.processes import recorded
 from shared.reporting.status import Status
 from shared.reporting.status import status as reporting_status
+from shared.serving.page import page
 from shared.settings.reading import load
 from shared.sweeping.sweep import sweep
 from throughline.cli.commands.lineage import show, status
 from throughline.cli.commands.local.up import FreePorts, WithFunc, started_world, typed
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import err, fail, out, plain, print_tree
-from throughline.cli.viewer.page import page
 from throughline.local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer
 from throughline.local.spark.job import QUICK_SESSION, SparkJob, listener_configuration
 from throughline.local.spark.plan_jar import PlanJarError, plan_configuration, plan_jar

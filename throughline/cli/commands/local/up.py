@@ -53,7 +53,7 @@ def started_world(
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     names_in(names)
     refuse_unwritable(home, "Name another folder by --home")
-    settings = {"THROUGHLINE_ATLAS_COLUMNS": "true"} if atlas else {}
+    settings = {"THROUGHLINE_DOCUMENT": "true", **({"THROUGHLINE_ATLAS_COLUMNS": "true"} if atlas else {})}
     if names:
         settings["THROUGHLINE_NAMES"] = str(names.absolute())  # the functions run in a folder of their own
     try:
@@ -98,6 +98,7 @@ def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: TextFile
     """
     with started_world(home=home, usual_ports=not free_ports, names=names, func=func) as world:
         out.print(f"[bold]receiver[/]  {world.functions.url}/api/v1/lineage")
+        out.print(f"[bold]page[/]      {world.functions.url}/api/  (its API: /api/v1/openapi.json)")
         out.print(f"[bold]catalog[/]   {world.catalog.endpoint}  (bearer token: {world.catalog.token})")
         out.print(f"[bold]storage[/]   Azurite, blobs on port {world.azurite.ports['blob']}")
         out.print("\nA Spark 3.5 session reports to it with:\n")

@@ -47,6 +47,7 @@ class Web:
     ) -> None:
         self._worker, self._routes, self._pages = worker, routes, pages
         self._keys, self._put, self._problem = keys, put, problem
+        self._has_homepage = os.environ.get("AzureWebJobsDisableHomepage", "").lower() != "true"  # noqa: SIM112 -- as there
         # A setting of the real host; its default is 100 MiB.
         self._limit = int(os.environ.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT", str(100 * _MIB)))
 
@@ -62,7 +63,7 @@ class Web:
             return JSONResponse(page())
         if self._problem():
             return PlainTextResponse("Function host is not running.", 503)
-        if request.url.path == "/" and request.method == "GET":
+        if request.url.path == "/" and request.method == "GET" and self._has_homepage:
             return PlainTextResponse("Your Functions host is up and running.")
         if request.url.path == webhook.PATH and request.method == "POST" and self._put is not None:
             return await self._hook(request, self._put)

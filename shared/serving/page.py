@@ -16,9 +16,8 @@ from pathlib import Path
 
 from shared.lineage.document import LineageDocument, encoded
 from shared.texts.visible import visible
-from throughline.project import ROOT
 
-FOLDER = ROOT / "viewer"
+FOLDER = Path(__file__).parents[2] / "viewer"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 _LAYOUT = "layout.js"
@@ -41,7 +40,7 @@ def page(document: LineageDocument, start: str = "", *, title: str = "Lineage") 
         "data": base64.b64encode(gzip.compress(encoded(document), mtime=0)).decode(),
     }
     template = (FOLDER / "index.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found.group(1)], template).encode()
+    return re.sub(r"\{\{(\w+)\}\}", lambda name: values[name.group(1)], template).encode()
 
 
 def _policy(script: str, styles: str) -> str:

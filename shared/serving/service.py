@@ -1,0 +1,131 @@
+"""Answer requests: the page, and the API with its headers, conditions, compression and errors."""
+
+import gzip
+import hashlib
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+
+from shared.serving import answers
+from shared.serving.marquez import namespace_of
+from shared.serving.openapi import openapi
+from shared.serving.requests import AS_OF, RefusedRequestError, Request, Response, not_found
+from shared.serving.routes import COMPARE, COMPARED, DAYS, OPENAPI, route_of
+from shared.serving.shelf import NotPublishedError, NotReadableError, Shelf
+from shared.serving.view import LineageView
+
+API = "api/v1/"
+HEADERS: Mapping[str, str] = {
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Of every answer. The page's own policy is in the page."""
+PROBLEM = "Throughline-Problem"
+"""The header that says why an answer is of an older document than the newest."""
+_SMALL = 1024
+_LEVEL = 4
+_WAIT = {"Retry-After": "30"}
+
+
+class LineageService:
+    """Answers from the documents of a shelf. `version` stands for the code: answers of another version differ."""
+
+    def __init__(self, shelf: Shelf, version: str = "") -> None:
+        self._shelf, self._version = shelf, version
+
+    def answer(self, request: Request) -> Response:
+        """The answer to a GET request. Never raises for what a client or the storage does."""
+        try:
+            return self._compressed(request, self._answered(request))
+        except RefusedRequestError as error:
+            return self._error(error.status, str(error))
+        except NotPublishedError as error:
+            return self._error(HTTPStatus.NOT_FOUND, str(error))
+        except NotReadableError as error:
+            return self._error(HTTPStatus.SERVICE_UNAVAILABLE, str(error), _WAIT)
+
+    def _answered(self, request: Request) -> Response:
+        path_below = request.path.strip("/").removeprefix("api").lstrip("/")
+        if not path_below:
+            view = self._view(request)
+            if is_known(request, etag := self._etag(view.name)):
+                return self._unchanged(etag)
+            return self._ok(view.page, "text/html; charset=utf-8", etag)
+        path = path_below.removeprefix("v1/")
+        if path == path_below:
+            raise not_found(f"there is nothing at /{request.path}: the page is at /, the API path_below /{API}")
+        if path == OPENAPI:
+            return self._ok(openapi(), "application/json", self._etag(OPENAPI))
+        if path == DAYS:
+            newest = self._shelf.newest()
+            return self._json(answers.Days(newest=newest.name, days=self._shelf.days()), self._etag(newest.name))
+        if path == COMPARE:
+            return self._compared(request)
+        return self._of_document(request, path)
+
+    def _of_document(self, request: Request, path: str) -> Response:
+        view = self._view(request)
+        match = route_of(path, lambda: view.namespaces)
+        if match is None:
+            raise not_found(f"the API has no /{API}{path}: /{API}{OPENAPI} lists what it has")
+        route, names = match
+        arguments = {parameter.name: parameter.value(request.query) for parameter in route.parameters}
+        if is_known(request, etag := self._etag(view.name)):
+            return self._unchanged(etag)
+        if "namespace" in names:
+            names["namespace"] = namespace_of(view, names["namespace"])
+        return self._json(route.run(view, {**arguments, **names}), etag)
+
+    def _view(self, request: Request) -> LineageView:
+        day = AS_OF.value(request.query)
+        return self._shelf.newest() if day is None else self._shelf.of(day)
+
+    def _compared(self, request: Request) -> Response:
+        first_day, last_day = (parameter.value(request.query) for parameter in COMPARED)
+        earlier_view = self._shelf.of(first_day)
+        later_view = self._shelf.newest() if last_day is None else self._shelf.of(last_day)
+        if is_known(request, etag := self._etag(f"{earlier_view.name} {later_view.name}")):
+            return self._unchanged(etag)
+        return self._json(answers.compare(earlier_view, later_view), etag)
+
+    def _etag(self, name: str) -> str:
+        """Stands for a document and this code. With the address, which has the parameters, it stands for an answer."""
+        digest = hashlib.sha256(f"{name} {self._version}".encode()).hexdigest()[:32]
+        return f'W/"{digest}"'
+
+    def _headers(self) -> dict[str, str]:
+        problem = " ".join(self._shelf.problem.split()).encode("ascii", "replace").decode()
+        return {**HEADERS, PROBLEM: problem} if problem else dict(HEADERS)
+
+    def _ok(self, body: bytes, kind: str, etag: str) -> Response:
+        headers = {"Content-Type": kind, "ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
+        return Response(status=HTTPStatus.OK, body=body, headers={**self._headers(), **headers})
+
+    def _json(self, value: msgspec.Struct, etag: str) -> Response:
+        return self._ok(msgspec.json.encode(value), "application/json", etag)
+
+    def _unchanged(self, etag: str) -> Response:
+        headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
+        return Response(status=HTTPStatus.NOT_MODIFIED, headers={**self._headers(), **headers})
+
+    def _error(self, status: HTTPStatus, message: str, further_headers: Mapping[str, str] | None = None) -> Response:
+        """An error as Marquez writes one."""
+        body = msgspec.json.encode({"code": int(status), "message": message})
+        headers = {"Content-Type": "application/json", "Cache-Control": "no-store", **(further_headers or {})}
+        return Response(status=status, body=body, headers={**self._headers(), **headers})
+
+    @staticmethod
+    def _compressed(request: Request, response: Response) -> Response:
+        if len(response.body) < _SMALL or "gzip" not in request.headers.get("accept-encoding", ""):
+            return response
+        body = gzip.compress(response.body, _LEVEL, mtime=0)
+        return Response(status=response.status, body=body, headers={**response.headers, "Content-Encoding": "gzip"})
+
+
+def is_known(request: Request, etag: str) -> bool:
+    """Whether the client has this answer already."""
+    tags = (tag.strip() for tag in request.headers.get("if-none-match", "").split(","))
+    return any(tag in {etag, "*"} for tag in tags)

@@ -1,0 +1,90 @@
+"""The app of the page and the API on the local functions host: asked by Marquez' own client about a document."""
+
+import gzip
+import importlib
+import shutil
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from shared.lineage.document import encoded
+from shared.storage_layout import NEWEST, PUBLISHED
+from tests.local.hosting import App, sample
+from tests.shared.serving.documents import JOBS, LAKE, estate
+from tests.support.azurite import on_azurite
+from throughline.local.package import LINEAGE, host_of_lineage, sources
+from throughline.project import ROOT
+
+pytestmark = pytest.mark.azurite
+
+
+@pytest.fixture(scope="module")
+def app(empty_accounts: Iterator[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """The files of its package, on storage with one document."""
+    connection = next(empty_accounts)
+    folder = tmp_path_factory.mktemp("lineage")
+    for source in sources(LINEAGE):
+        target = folder / "app" / source.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(host_of_lineage(source))
+    name = f"{NEWEST}20261120T100000000000Z-a.json.gz"
+    assert on_azurite(connection).put_new(PUBLISHED, name, gzip.compress(encoded(estate())))
+    with sample(
+        folder / "app", folder, {"AzureWebJobsStorage": connection, "AzureWebJobsDisableHomepage": "true"}
+    ) as running:
+        running.start()
+        yield running
+    shutil.rmtree(folder / "app")
+
+
+@pytest.fixture(scope="module")
+def marquez(app: App) -> Any:
+    """Marquez' client for Python, which warns of its own deprecated parts when it is imported."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = importlib.import_module("marquez_client")
+    return module.MarquezClient(url=app.url)
+
+
+def test_marquez_client_reads_namespaces_data_sets_and_jobs(marquez: Any) -> None:
+    assert [one["name"] for one in marquez.list_namespaces()["namespaces"]] == [LAKE, JOBS]
+    assert marquez.get_namespace(LAKE) == {"name": LAKE}
+    datasets = marquez.list_datasets(LAKE, limit=2)["datasets"]
+    assert [dataset["name"] for dataset in datasets] == ["clean/customers", 'mart/<script>alert("1")</script>']
+    assert marquez.get_dataset(LAKE, "raw/customers")["id"] == {"namespace": LAKE, "name": "raw/customers"}
+    assert [job["name"] for job in marquez.list_jobs(JOBS)["jobs"]] == ["clean customers", "mart"]
+    job = marquez.get_job(JOBS, "clean customers")
+    assert job["inputs"] == [{"namespace": LAKE, "name": "raw/customers"}]
+
+
+def test_marquez_client_reads_the_lineage_of_columns(marquez: Any) -> None:
+    field = marquez.get_column_lineage_by_dataset_field(LAKE, "mart/report", "customer")["graph"]
+    assert {node["id"] for node in field} == {
+        f"datasetField:{LAKE}:{name}" for name in ("mart/report:customer", "clean/customers:name", "raw/customers:name")
+    }
+    assert len(marquez.get_column_lineage_by_dataset(LAKE, "clean/customers", with_downstream=True)["graph"]) == 6
+    assert len(marquez.get_column_lineage_by_job(JOBS, "clean customers")["graph"]) == 4
+    module = importlib.import_module("marquez_client.errors")
+    with pytest.raises(module.APIError):
+        marquez.get_dataset(LAKE, "raw/customer")
+
+
+def test_the_page_is_at_the_root_of_its_address(app: App) -> None:
+    page = requests.get(app.url, timeout=60)
+    assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert "<h1>Throughline</h1>" in page.text
+    assert requests.get(f"{app.url}/page", timeout=60).status_code == 404
+
+
+def test_headers_of_conditions_and_compression_pass_the_host(app: App) -> None:
+    node = {"nodeId": f"dataset:{LAKE}:clean/customers"}
+    response = requests.get(f"{app.url}/api/v1/lineage", params=node, timeout=60)
+    assert (response.status_code, response.headers["Content-Encoding"]) == (200, "gzip")
+    assert len(response.json()["graph"]) == 6
+    known = {"If-None-Match": response.headers["ETag"]}
+    repeated = requests.get(f"{app.url}/api/v1/lineage", params=node, headers=known, timeout=60)
+    assert (repeated.status_code, repeated.content) == (304, b"")
+    assert requests.post(f"{app.url}/api/v1/lineage", json={}, timeout=60).status_code == 404, "it is read only"

@@ -1,0 +1,126 @@
+"""Published documents on the shelf: newer ones come beside requests, and a damaged one leaves the last good one."""
+
+import gzip
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+
+from shared.errors import StorageUnavailable
+from shared.lineage.document import LineageDocument, encoded
+from shared.serving.service import PROBLEM, LineageService
+from shared.serving.shelf import NotPublishedError, NotReadableError, PublishedDocuments
+from shared.storage.memory import MemoryStorage
+from shared.storage_layout import NEWEST, PUBLISHED, daily_document
+from shared.telemetry.acts import Acts
+from tests.shared.serving.documents import CLEAN, MART, estate, get
+
+
+class Shelf:
+    """A shelf on a storage whose clock and threads the test has in its hands."""
+
+    def __init__(self) -> None:
+        self.storage, self.seconds = MemoryStorage(), 0.0
+        self.work: list[Callable[[], None]] = []
+        self.lines: list[dict[str, object]] = []
+        self.documents = PublishedDocuments(
+            self.storage,
+            seconds=lambda: self.seconds,
+            start=self.work.append,
+            telemetry=Acts(lambda act: self.lines.append(dict(act.facts))),
+        )
+
+    def put(self, name: str, document: LineageDocument | bytes) -> None:
+        data = document if isinstance(document, bytes) else gzip.compress(encoded(document))
+        assert self.storage.put_new(PUBLISHED, name, data)
+
+    def pass_time(self) -> None:
+        """A request after the time when a newer document is looked for, and the thread that it starts."""
+        self.seconds += 20
+        self.documents.newest()
+        while self.work:
+            self.work.pop()()
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    shelf = Shelf()
+    shelf.put(f"{NEWEST}20261120T100000000000Z-a.json.gz", estate(CLEAN))
+    return shelf
+
+
+def test_a_newer_document_is_read_beside_requests(shelf: Shelf) -> None:
+    first = shelf.documents.newest()
+    shelf.put(f"{NEWEST}20261121T100000000000Z-b.json.gz", estate(CLEAN, MART))
+    assert shelf.documents.newest() is first, "it is not time yet"
+    shelf.seconds += 20
+    assert shelf.documents.newest() is first, "a thread reads the newer one"
+    assert len(shelf.work) == 1
+    shelf.work.pop()()
+    assert len(shelf.documents.newest().document.processes) == 2
+
+
+def test_an_unreadable_document_leaves_the_last_good_one_and_says_so(shelf: Shelf) -> None:
+    served = LineageService(shelf.documents)
+    assert PROBLEM not in get(served, "namespaces").headers
+    shelf.put(f"{NEWEST}20261121T100000000000Z-b.json.gz", b"damaged")
+    shelf.pass_time()
+    response = get(served, "namespaces")
+    assert response.status == 200
+    assert "cannot be read" in response.headers[PROBLEM]
+    get(served, "namespaces")
+    assert [line["state"] for line in shelf.lines] == ["unreadable"], "it is reported once"
+    shelf.put(f"{NEWEST}20261122T100000000000Z-c.json.gz", estate(MART))
+    shelf.pass_time()
+    assert PROBLEM not in get(served, "namespaces").headers
+
+
+def test_without_a_document_the_responsesays_what_to_do() -> None:
+    served = LineageService(PublishedDocuments(MemoryStorage()))
+    response = get(served, "namespaces")
+    assert response.status == 404
+    assert b"THROUGHLINE_DOCUMENT" in response.body
+
+
+def test_storage_that_does_not_responseis_tried_again(monkeypatch: pytest.MonkeyPatch, shelf: Shelf) -> None:
+    def away(*_: object) -> object:
+        raise StorageUnavailable("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf.storage, "blobs", away)
+        response = get(LineageService(shelf.documents), "namespaces")
+        assert (response.status, response.headers["Retry-After"]) == (503, "30")
+    assert get(LineageService(shelf.documents), "namespaces").status == 200
+
+
+def test_a_document_of_another_format_is_not_readable() -> None:
+    shelf = Shelf()
+    shelf.put(
+        f"{NEWEST}20261120T100000000000Z-a.json.gz",
+        gzip.compress(encoded(estate()).replace(b'"format":2', b'"format":9')),
+    )
+    with pytest.raises(NotReadableError, match="format 9"):
+        shelf.documents.newest()
+
+
+def test_as_of_a_day_is_its_last_document_or_the_one_before(shelf: Shelf) -> None:
+    shelf.put(daily_document(date(2026, 11, 10)), estate(MART))
+    shelf.put(daily_document(date(2026, 11, 15)), estate(CLEAN, MART))
+    documents = shelf.documents
+    assert len(documents.of(date(2026, 11, 20)).document.processes) == 1
+    assert documents.of(date(2026, 12, 1)) is documents.newest(), "nothing has changed since"
+    assert len(documents.of(date(2026, 11, 17)).document.processes) == 2
+    assert documents.of(date(2026, 11, 11)).document.processes[0].identity == "mart"
+    assert documents.days() == (date(2026, 11, 10), date(2026, 11, 15))
+    with pytest.raises(NotPublishedError, match="the first one is of 2026-11-10"):
+        documents.of(date(2026, 11, 9))
+
+
+def test_two_days_are_compared(shelf: Shelf) -> None:
+    shelf.put(daily_document(date(2026, 11, 15)), estate(MART))
+    served = LineageService(shelf.documents)
+    response = get(served, "throughline/compare", from_="2026-11-15", to="2026-11-20")
+    assert response.status == 200
+    assert CLEAN.process.qualified_name.encode() in response.body
+    repeated = get(served, "throughline/compare", {"if-none-match": response.headers["ETag"]}, from_="2026-11-15")
+    assert repeated.status == 304
