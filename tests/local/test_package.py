@@ -19,7 +19,17 @@ from shared.versions import PACKAGE_FILE
 from tests.local.hosting import wait_for
 from tests.plugins.collector import Collected
 from throughline.cli.deploy.packaging import read_package
-from throughline.local.package import DELIVERIES, NAMES, PACKAGES, WATCH, Package, PackageError, build, delivered_by
+from throughline.local.package import (
+    DELIVERIES,
+    LINEAGE,
+    NAMES,
+    PACKAGES,
+    WATCH,
+    Package,
+    PackageError,
+    build,
+    delivered_by,
+)
 from throughline.local.sbom import sbom
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +44,10 @@ IDENTITY = {
     "AzureWebJobsStorage__clientId": "00000000-0000-0000-0000-000000000000",
     "THROUGHLINE_CATALOG_ENDPOINT": "https://acme.purview.azure.com/datamap/api/atlas/v2",
 }
+
+
+OF_LINEAGE = ("lineage_function/", "shared/serving/", "shared/bootstrap_lineage.py")
+"""What only the app of the page and the API needs."""
 
 
 def names(package: Package) -> set[str]:
@@ -71,6 +85,7 @@ def test_the_package_contains_only_the_files_that_azure_needs(package: Package) 
     sources = {name for name in own if "__pycache__" not in name}
     expected = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("shared/**/*.py")}
     expected |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("*_function/*") if path.is_file()}
+    expected = {name for name in expected if not name.startswith(OF_LINEAGE)}
     assert sources - {NAMES, WATCH} == expected | {"host.json", PACKAGE_FILE}
     installed = {name.removeprefix(f"{PACKAGES}/").partition("/")[0] for name in names(package) - own}
     assert {"azure", "pyapacheatlas", "msgspec", "sqlglot", "cryptography"} <= installed
@@ -124,6 +139,7 @@ def test_all_our_modules_can_be_imported_from_the_package_alone(package: Package
         path.relative_to(ROOT).as_posix().removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         for folder in ("shared", *(path.parent.name for path in ROOT.glob("*/function.json")))
         for path in (ROOT / folder).rglob("*.py")
+        if not path.relative_to(ROOT).as_posix().startswith(OF_LINEAGE)
     )
     output = run(
         package,
@@ -133,6 +149,28 @@ def test_all_our_modules_can_be_imported_from_the_package_alone(package: Package
         "from shared.settings.reading import load\nprint(type(assemble(load(catalog=True)).catalog).__name__)",
     )
     assert output.split() == ["AzureStorage", "AtlasCatalog"]
+
+
+def test_the_package_of_the_page_and_the_api_has_neither_parser_nor_catalog(tmp_path: Path) -> None:
+    made = build(app=LINEAGE, folder=tmp_path)
+    content = names(made)
+    assert {"lineage_function/function.json", "viewer/index.html", "shared/lineage/graph.py"} <= content
+    absent = ("parser_function/", "shared/translation/", "shared/catalog/", f"{PACKAGES}/sqlglot/", NAMES)
+    assert [name for name in content if name.startswith(absent)] == []
+    host = json.loads((made.unpacked / "host.json").read_text())
+    assert host["extensions"] == {
+        "http": {
+            "routePrefix": "",
+            "maxConcurrentRequests": 64,
+            "maxOutstandingRequests": 200,
+            "dynamicThrottlesEnabled": False,
+        }
+    }
+    statements = (
+        "import lineage_function\nfrom shared.bootstrap_lineage import lineage_service\nprint(lineage_service())"
+    )
+    assert "LineageService" in run(made, statements)
+    assert made.archive_size < build(folder=tmp_path / "functions").archive_size
 
 
 REPORT_AN_EVENT = """

@@ -60,6 +60,7 @@ _OF_APP = {
         ),
     ),
 }
+_OF_LINEAGE_ALONE = ("shared/bootstrap_lineage.py", "shared/serving/*.py")
 _NOT_OF_LINEAGE = ("sqlglot*", "pyapacheatlas*", "openpyxl*", "et_xmlfile*", "tenacity*")
 """Packages of requirements.txt that only the parser and the catalog need."""
 _KEPT = (
@@ -159,7 +160,8 @@ def build(
 
 def sources(app: str) -> list[Path]:
     """The files of an app in this repository, sorted."""
-    return sorted({path for pattern in _OF_APP[app] for path in ROOT.glob(pattern) if path.is_file()})
+    others = {path for pattern in _OF_LINEAGE_ALONE for path in ROOT.glob(pattern)} if app == FUNCTIONS else set()
+    return sorted({path for pattern in _OF_APP[app] for path in ROOT.glob(pattern) if path.is_file()} - others)
 
 
 def host_of_lineage(source: Path) -> bytes:
