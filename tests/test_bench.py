@@ -90,6 +90,7 @@ def test_every_benchmark_reports_its_figures(tmp_path: Path, request: pytest.Fix
             "import",
             "load",
             "view",
+            "address",
             "govern",
             "end to end",
         ),

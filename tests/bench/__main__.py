@@ -11,6 +11,7 @@ from rich.console import Console
 
 from shared.errors import StorageUnavailable
 from tests.bench import (
+    address,
     calls,
     curve,
     dbt_import,
@@ -46,6 +47,7 @@ BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     imports.NAME: imports.measure,
     load.NAME: load.measure,
     view.NAME: view.measure,
+    address.NAME: address.measure,
     govern.NAME: govern.measure,
     dbt_import.NAME: dbt_import.measure,
     "end-to-end": end_to_end.measure,
