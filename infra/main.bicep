@@ -81,6 +81,13 @@ param entraApplicationId string = ''
 @description('With entraApplicationId: client ids of the applications that may send events.')
 param entraCallers string[] = []
 
+@description('Client id of an app registration that people and programs sign in to, to see lineage: makes the app of the page and its API. Empty: none.')
+param lineageApplicationId string = ''
+@description('With lineageApplicationId: object ids of the Entra ID groups whose members may see all lineage.')
+param lineageGroups string[] = []
+@description('With lineageApplicationId: origins of web pages that may call the API, as https://wiki.example.com.')
+param lineageOrigins string[] = []
+
 @description('Object id of an Entra ID group of people on call, who get the roles that doctor and the commands need.')
 param operatorsGroupId string = ''
 
@@ -133,6 +140,10 @@ var checkedCallers = empty(entraApplicationId) == empty(entraCallers)
   ? entraCallers
   : fail('Give both entraApplicationId and entraCallers, or neither')
 
+var withLineage = empty(lineageApplicationId) == empty(lineageGroups)
+  ? !empty(lineageApplicationId)
+  : fail('Give both lineageApplicationId and lineageGroups, or neither')
+
 var premium = flex || startsWith(toUpper(planSize), 'P')
 var spread = zoneRedundant && !(premium && instances > 1)
   ? fail('zoneRedundant needs two instances or more, of a Premium size or on Flex')
@@ -152,6 +163,7 @@ var planPrefix = 'plan-${environmentName}-'
 var token = toLower(uniqueString(resourceGroup().id, environmentName, location))
 var storageName = 'st${token}'
 var receiverStorageName = 'strec${token}'
+var lineageStorageName = 'stlin${token}'
 var workspaceName = 'log-${environmentName}-${token}'
 var workspaceId = resourceId('Microsoft.OperationalInsights/workspaces', workspaceName)
 var componentName = 'appi-${environmentName}-${token}'
@@ -175,6 +187,14 @@ var worker = {
   public: !privateApps || delivery == 'eventGrid'
   open: false
   callers: delivery == 'eventGrid' ? ['AzureEventGrid'] : []
+}
+var lineage = {
+  name: 'func-${environmentName}-lineage-${token}'
+  identityName: 'id-${environmentName}-lineage'
+  hostStorageName: lineageStorageName
+  public: !privateApps
+  open: true // people sign in
+  callers: []
 }
 // Neither Flex Consumption nor App Service's Basic sizes have slots.
 var slotName = flex || startsWith(toUpper(planSize), 'B') ? '' : 'staging'
@@ -214,10 +234,13 @@ var zoneNames = {
   queue: 'privatelink.queue.${environment().suffixes.storage}'
   table: 'privatelink.table.${environment().suffixes.storage}'
 }
-var accounts = [
-  { prefix: '', id: resourceId('Microsoft.Storage/storageAccounts', storageName) }
-  { prefix: 'receiver-', id: resourceId('Microsoft.Storage/storageAccounts', receiverStorageName) }
-]
+var accounts = concat(
+  [
+    { prefix: '', id: resourceId('Microsoft.Storage/storageAccounts', storageName) }
+    { prefix: 'receiver-', id: resourceId('Microsoft.Storage/storageAccounts', receiverStorageName) }
+  ],
+  withLineage ? [{ prefix: 'lineage-', id: resourceId('Microsoft.Storage/storageAccounts', lineageStorageName) }] : []
+)
 var storageTargets = flatten(map(
   accounts,
   each =>
@@ -238,13 +261,18 @@ var appTargets = [
     receiver.public || empty(slotName)
       ? []
       : [{ name: 'receiver-${slotName}', app: receiver.name, group: 'sites-${slotName}' }],
-    worker.public ? [] : [{ name: 'worker', app: worker.name, group: 'sites' }]
+    worker.public ? [] : [{ name: 'worker', app: worker.name, group: 'sites' }],
+    lineage.public || !withLineage ? [] : [{ name: 'lineage', app: lineage.name, group: 'sites' }]
   ): { name: each.name, resource: resourceId('Microsoft.Web/sites', each.app), group: each.group, zone: 'apps' }
 ]
 
 // The receiver's identity can neither read the queue nor write to the catalog.
 resource identities 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = [
-  for app in [receiver, worker]: { name: app.identityName, location: location, tags: allTags }
+  for app in concat([receiver, worker], withLineage ? [lineage] : []): {
+    name: app.identityName
+    location: location
+    tags: allTags
+  }
 ]
 
 module network 'modules/network.bicep' = if (makeNetwork) {
@@ -268,7 +296,7 @@ module storage 'modules/storage.bicep' = {
     name: storageName
     redundancy: storageRedundancy
     privateNetwork: closed
-    containers: concat(['events', 'ignored'], packages)
+    containers: concat(['events', 'ignored'], withLineage ? ['published'] : [], packages)
     tables: ['applications', 'excluded', 'refused']
     ignoredDays: retentionDays
     deleteLock: deleteLock
@@ -286,8 +314,19 @@ module receiverStorage 'modules/storage.bicep' = {
   }
 }
 
+module lineageStorage 'modules/storage.bicep' = if (withLineage) {
+  params: {
+    location: location
+    tags: allTags
+    name: lineageStorageName
+    redundancy: storageRedundancy
+    privateNetwork: closed
+    containers: packages
+  }
+}
+
 module privateEndpoints 'modules/private-endpoints.bicep' = if (closed) {
-  dependsOn: [network, receiverStorage, storage]
+  dependsOn: [lineageStorage, network, receiverStorage, storage]
   params: {
     location: location
     tags: allTags
@@ -325,10 +364,21 @@ module roles 'modules/roles.bicep' = {
   }
 }
 
+module lineageRoles 'modules/lineage-roles.bicep' = if (withLineage) {
+  dependsOn: [identities, lineageStorage, monitoring, storage]
+  params: {
+    storageAccountName: storageName
+    hostStorageAccountName: lineageStorageName
+    componentName: componentName
+    identityName: lineage.identityName
+  }
+}
+
 module functions 'modules/functions.bicep' = {
   dependsOn: [
     network
     privateEndpoints
+    lineageRoles
     roles // an app that starts before it may read its storage fails
   ]
   params: {
@@ -343,6 +393,8 @@ module functions 'modules/functions.bicep' = {
     pythonVersion: pythonVersion
     receiver: receiver
     worker: worker
+    lineage: lineage
+    access: { applicationId: withLineage ? lineageApplicationId : '', groups: lineageGroups, origins: lineageOrigins }
     slotName: slotName
     storageAccountName: storageName
     packagesContainer: 'packages'
@@ -422,6 +474,8 @@ output RECEIVER_URL string = functions.outputs.receiverUrl
 output RECEIVER_SLOT string = slotName
 output WORKER_NAME string = worker.name
 output WORKER_PRINCIPAL_ID string = identities[1].properties.principalId
+output LINEAGE_NAME string = withLineage ? lineage.name : ''
+output LINEAGE_URL string = functions.outputs.lineageUrl
 output STORAGE_ACCOUNT_NAME string = storageName
 output DELIVERY string = delivery
 output EVENT_TOPIC_NAME string = topicName

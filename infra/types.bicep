@@ -12,5 +12,9 @@ type functionApp = {
 }
 
 @export()
+@description('Who may see the lineage page: members of the groups, who sign in to the registration with this client id (empty: no such app), and pages of these origins.')
+type lineageAccess = { applicationId: string, groups: string[], origins: string[] }
+
+@export()
 @description('Target of a private endpoint whose name ends so: its resource id, its group id (as blob or sites), and the key of the private DNS zone of its public name.')
 type privateTarget = { name: string, resource: string, group: string, zone: string }

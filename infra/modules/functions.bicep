@@ -1,6 +1,6 @@
-// Two apps from one package. The receiver must answer Spark within five seconds, also while the parser is busy. Python runs
+// Two apps from one package, and a third one from a package of its own: the lineage page and its API, which only read. The receiver must answer Spark within five seconds, also while the parser is busy. Python runs
 // one thread at a time, so the receiver has processes of its own. Each app disables the functions of the other one.
-import { functionApp } from '../types.bicep'
+import { functionApp, lineageAccess } from '../types.bicep'
 
 param location string
 param tags { *: string }
@@ -18,6 +18,8 @@ param flexUpdate string
 param pythonVersion string
 param receiver functionApp
 param worker functionApp
+param lineage functionApp
+param access lineageAccess
 @description('The receiver\'s deployment slot; empty: none.')
 param slotName string
 @description('The data account. The worker\'s host keeps its keys and leases there, too.')
@@ -40,7 +42,8 @@ param entraCallers string[]
 var flex = plan == 'flex'
 var withSlot = !flex && !empty(slotName)
 var suffix = environment().suffixes.storage
-var apps = [
+var withLineage = !empty(access.applicationId)
+var allApps = [
   {
     name: 'receiver'
     app: receiver
@@ -60,9 +63,22 @@ var apps = [
     threads: '8'
     others: ['receiver_function', 'batch_function']
     alwaysReady: []
-    own: { THROUGHLINE_CATALOG_ENDPOINT: catalogEndpoint }
+    own: union({ THROUGHLINE_CATALOG_ENDPOINT: catalogEndpoint }, withLineage ? { THROUGHLINE_DOCUMENT: 'true' } : {})
+  }
+  {
+    name: 'lineage'
+    app: lineage
+    threads: '16'
+    others: []
+    alwaysReady: []
+    own: {
+      THROUGHLINE_STORAGE__blobServiceUri: 'https://${storageAccountName}.blob.${suffix}/'
+      THROUGHLINE_STORAGE__tableServiceUri: 'https://${storageAccountName}.table.${suffix}/'
+      AzureWebJobsDisableHomepage: 'true' // the page is at the root
+    }
   }
 ]
+var apps = withLineage ? allApps : take(allApps, 2)
 
 resource identities 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' existing = [
   for app in apps: {
@@ -119,16 +135,20 @@ var deployers = map(range(0, length(deployAddresses)), index => {
   ipAddress: deployAddresses[index]
 })
 var site = [
-  for (app, index) in apps: union(ofAppService, {
-    http20Enabled: true
-    minTlsVersion: '1.2'
-    scmMinTlsVersion: '1.2'
-    ipSecurityRestrictions: callers[index]
-    ipSecurityRestrictionsDefaultAction: app.app.open ? 'Allow' : 'Deny'
-    scmIpSecurityRestrictionsUseMain: false
-    scmIpSecurityRestrictions: deployers
-    scmIpSecurityRestrictionsDefaultAction: empty(deployAddresses) ? 'Allow' : 'Deny'
-  })
+  for (app, index) in apps: union(
+    ofAppService,
+    app.name == 'lineage' ? { cors: { allowedOrigins: access.origins } } : {},
+    {
+      http20Enabled: true
+      minTlsVersion: '1.2'
+      scmMinTlsVersion: '1.2'
+      ipSecurityRestrictions: callers[index]
+      ipSecurityRestrictionsDefaultAction: app.app.open ? 'Allow' : 'Deny'
+      scmIpSecurityRestrictionsUseMain: false
+      scmIpSecurityRestrictions: deployers
+      scmIpSecurityRestrictionsDefaultAction: empty(deployAddresses) ? 'Allow' : 'Deny'
+    }
+  )
 ]
 // The host answers its start page while it runs. An instance that does not gets no requests after two minutes.
 var health = flex ? {} : { healthCheckPath: '/' }
@@ -252,11 +272,11 @@ resource sticky 'Microsoft.Web/sites/config@2025-03-01' = if (withSlot) {
 
 // No user names and passwords for deployment.
 resource ftp 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = [
-  for index in range(0, 2): { parent: sites[index], name: 'ftp', properties: { allow: false } }
+  for index in range(0, length(apps)): { parent: sites[index], name: 'ftp', properties: { allow: false } }
 ]
 
 resource scm 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = [
-  for index in range(0, 2): { parent: sites[index], name: 'scm', properties: { allow: false } }
+  for index in range(0, length(apps)): { parent: sites[index], name: 'scm', properties: { allow: false } }
 ]
 
 resource slotFtp 'Microsoft.Web/sites/slots/basicPublishingCredentialsPolicies@2025-03-01' = if (withSlot) {
@@ -304,4 +324,34 @@ resource slotTokens 'Microsoft.Web/sites/slots/config@2025-03-01' = if (withSlot
   properties: authentication
 }
 
+// People sign in by their browser with an ID token, so no secret is needed; programs send a token for this registration.
+resource readers 'Microsoft.Web/sites/config@2025-03-01' = if (withLineage) {
+  parent: sites[withLineage ? 2 : 0]
+  name: 'authsettingsV2'
+  properties: {
+    platform: { enabled: true }
+    globalValidation: {
+      requireAuthentication: true
+      unauthenticatedClientAction: 'RedirectToLoginPage'
+      redirectToProvider: 'azureactivedirectory'
+    }
+    httpSettings: { requireHttps: true }
+    login: { tokenStore: { enabled: false } }
+    identityProviders: {
+      azureActiveDirectory: {
+        enabled: true
+        registration: {
+          clientId: access.applicationId
+          openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
+        }
+        validation: {
+          allowedAudiences: [access.applicationId, 'api://${access.applicationId}']
+          defaultAuthorizationPolicy: { allowedPrincipals: { groups: access.groups } }
+        }
+      }
+    }
+  }
+}
+
 output receiverUrl string = 'https://${sites[0].properties.defaultHostName}'
+output lineageUrl string = withLineage ? 'https://${sites[2].properties.defaultHostName}' : ''

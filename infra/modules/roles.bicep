@@ -1,6 +1,6 @@
 // Roles of Throughline in Azure, in one table: infra/roles.json, with a reason for each; tests compare it with the calls
 // that the code makes. The role in Purview is granted there: docs/operate/deploy.md, step 4. That of Event Grid's topic is
-// in events.bicep, since the topic is made later.
+// in events.bicep, since the topic is made later, and those of the lineage page in lineage-roles.bicep, since it may be off.
 //
 // A row's `on` is the scope of the role: `storage` (the data account), `receiverStorage` (the account of the receiver's
 // host), `container` and `table` (in the data account, named by `of`), `insights` or `group` (the resource group).
@@ -14,7 +14,7 @@ param operatorsGroupId string
 
 var table = filter(
   loadJsonContent('../roles.json'),
-  row => row.to != 'topic' && (row.to != 'operators' || !empty(operatorsGroupId))
+  row => !contains(['topic', 'lineage'], row.to) && (row.to != 'operators' || !empty(operatorsGroupId))
 )
 var onStorage = filter(table, row => row.on == 'storage')
 var onReceiverStorage = filter(table, row => row.on == 'receiverStorage')

@@ -21,7 +21,7 @@ _PLACE = ("--subscription-id", GROUP.split("/")[2], "--resource-group", "rg", "-
 _SECONDS = 300
 _NAMES = {number: name for name, number in IDS.items()}
 _IDENTITY = re.compile(
-    r"userAssignedIdentities/id-\w+-(receiver|worker)'|Microsoft.EventGrid/systemTopics|^[\da-f-]{36}$"
+    r"userAssignedIdentities/id-\w+-(receiver|worker|lineage)'|Microsoft.EventGrid/systemTopics|^[\da-f-]{36}$"
 )
 _ASSIGNMENT = "/providers/Microsoft.Authorization/"
 
@@ -97,7 +97,7 @@ class Snapshot:
 
 
 def _identity(principal: str) -> str:
-    """Return whose id a principal's expression gives: receiver, worker, topic, or the given group of operators."""
+    """Return whose id a principal's expression gives: an app's, the topic's, or the given group of operators."""
     found = _IDENTITY.search(principal)
     assert found, principal
     return found[1] or ("topic" if "systemTopics" in principal else "operators")

@@ -184,6 +184,7 @@ def test_the_settings_are_valid_for_the_code(catalog: bool) -> None:
         "THROUGHLINE_STORAGE__tableServiceUri": "https://stabc.table.core.windows.net/",
         "THROUGHLINE_CATALOG_ENDPOINT": "https://acme.purview.azure.com/datamap/api/atlas/v2",
         **{name: setting.default or "" for name, setting in BY_NAME.items() if name in DECIDED},
+        "THROUGHLINE_DOCUMENT": "true",
         "THROUGHLINE_REDACT": "True",  # as Bicep's string() writes it
     }
     environment = {name: values.get(name, "x") for name in SET if catalog or not name.startswith("THROUGHLINE_CATALOG")}
@@ -214,15 +215,20 @@ def switched_off(app: str) -> set[str]:
     return set(re.findall(r"'(\w+)'", others))
 
 
+OTHER_PACKAGE = {"lineage_function"}
+
+
 def running_in(app: str) -> set[str]:
     """Return the functions that an app runs."""
-    return set(FUNCTIONS) - switched_off(app)
+    return set(FUNCTIONS) - switched_off(app) - OTHER_PACKAGE
 
 
 def test_each_function_runs_in_one_app() -> None:
-    assert running_in("receiver") | running_in("worker") == set(FUNCTIONS)
+    """That of the page and the API is in a package of its own (tests/local/test_package.py)."""
+    assert running_in("receiver") | running_in("worker") == set(FUNCTIONS) - OTHER_PACKAGE
     assert not running_in("receiver") & running_in("worker")
-    assert running_in("receiver") == {name for name in FUNCTIONS if trigger(name)["type"] == "httpTrigger"}
+    triggers = {name: trigger(name)["type"] for name in set(FUNCTIONS) - OTHER_PACKAGE}
+    assert running_in("receiver") == {name for name, kind in triggers.items() if kind == "httpTrigger"}
 
 
 def trigger(name: str) -> dict[str, Any]:
@@ -302,7 +308,7 @@ def test_the_worker_has_exactly_the_roles_that_code_and_host_need() -> None:
     assert {CALLS[call] for call in storage_calls() & set(CALLS)} <= host | {
         BLOB
     }  # an owner has all rights of a contributor
-    assert {each["to"] for each in ROLES} == {"receiver", "worker", "topic", "operators"}
+    assert {each["to"] for each in ROLES} == {"receiver", "worker", "lineage", "topic", "operators"}
     assert [each for each in ROLES if each["to"] == "worker" and each["on"] not in {"storage", "insights"}] == []
 
 
@@ -350,11 +356,12 @@ def test_the_receiver_has_rights_on_exactly_the_tables_and_containers_that_it_wr
     with pytest.raises(Refused) as refusal:
         receive(storage, b"{", most_bytes=10**6)
     note_refusal(storage, b"{", refusal.value)
-    rows = {kind: {each["of"] for each in ROLES if each["on"] == kind} for kind in ("container", "table")}
+    own = [row for row in ROLES if row["to"] == "receiver"]
+    rows = {kind: {row["of"] for row in own if row["on"] == kind} for kind in ("container", "table")}
     assert rows == {"container": storage.containers, "table": storage.tables}
     assert (granted("receiver", "container"), granted("receiver", "table")) == ({BLOB}, {TABLE})
     main = FILES["main.bicep"]
-    assert f"containers: concat({sorted(storage.containers)}, packages)" in main
+    assert f"containers: concat({sorted(storage.containers)}, withLineage" in main
     assert f"tables: {sorted(storage.tables)}\n" in main
 
 
@@ -366,8 +373,9 @@ def test_names_of_roles_match_their_ids() -> None:
 
 def test_roles_are_granted_from_the_table_only() -> None:
     places = [name for name, text in FILES.items() if "Microsoft.Authorization/roleAssignments" in text]
-    assert places == ["modules/events.bicep", "modules/roles.bicep"], "the topic is made after the others"
-    kinds = set(re.findall(r"row\.on == '(\w+)'", FILES["modules/roles.bicep"]))
+    assert places == ["modules/events.bicep", "modules/lineage-roles.bicep", "modules/roles.bicep"]
+    texts = FILES["modules/roles.bicep"] + FILES["modules/lineage-roles.bicep"]
+    kinds = set(re.findall(r"row\.on == '(\w+)'", texts))
     assert kinds == {each["on"] for each in ROLES} - {"queue"}
 
 

@@ -34,6 +34,18 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "entraCallers": ["00000000-0000-0000-0000-0000000000e2"],
         "operatorsGroupId": "00000000-0000-0000-0000-0000000000e3",
     },
+    "shown": {
+        "lineageApplicationId": "00000000-0000-0000-0000-0000000000e4",
+        "lineageGroups": ["00000000-0000-0000-0000-0000000000e5"],
+        "lineageOrigins": ["https://wiki.example.com"],
+    },
+    "shown-closed": {
+        "plan": "flex",
+        "privateNetwork": True,
+        "privateApps": True,
+        "lineageApplicationId": "00000000-0000-0000-0000-0000000000e4",
+        "lineageGroups": ["00000000-0000-0000-0000-0000000000e5"],
+    },
     "closed": {"privateNetwork": True, "privateApps": True, "purviewAccountId": _PURVIEW},
     "hooked": {
         "privateNetwork": True,

@@ -116,7 +116,7 @@ def test_a_repair_deploys_what_is_deployed_already(
         "accounts": [("Disabled", "Deny")] * 2,
         "apps": ["Disabled", "Disabled"],
         "redaction": ["True", "True"],
-        "actions": [groups] * 13,
+        "actions": [groups] * 15,
     }
     repairs = sorted(each for each in printed if each.startswith(TEMPLATE))
     assert repairs == [TEMPLATE, f"{TEMPLATE} --set privateNetwork=true"]

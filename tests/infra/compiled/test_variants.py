@@ -49,6 +49,15 @@ RECEIVER = rights(
     (TELEMETRY, INSIGHTS),
 )
 WORKER = rights("worker", (BLOB_OWNER, DATA), (QUEUE, DATA), (TABLE, DATA), (TELEMETRY, INSIGHTS))
+READERS_HOST = "Microsoft.Storage/storageAccounts/stlinmz35fqtkh47iw"
+LINEAGE = rights(
+    "lineage",
+    (BLOB_READER, f"{CONTAINERS}/published"),
+    (BLOB_OWNER, READERS_HOST),
+    (TABLE, READERS_HOST),
+    (TELEMETRY, INSIGHTS),
+)
+SHOWN = [name for name, parameters in VARIANTS.items() if "lineageApplicationId" in parameters]
 TOPIC = rights("topic", (SENDER, f"{DATA}/queueServices/default/queues/new-events"))
 OPERATORS = rights(
     "operators", (READER, GROUP), (WEBSITES, GROUP), (BLOB_READER, DATA), (TABLE_READER, DATA), (QUEUE_READER, DATA)
@@ -68,6 +77,7 @@ INVALID_COMBINATIONS = {
     "polling": ({"delivery": "polling"}, "eventGrid"),
     "a budget that tells nobody": ({"monthlyBudget": 5, "budgetStart": "2026-12-01"}, "alertEmail or actionGroupIds"),
     "a budget without a first month": ({"monthlyBudget": 5, "alertEmail": "a@example.com"}, "needs budgetStart"),
+    "groups of no application": ({"lineageGroups": ["a"]}, "Give both lineageApplicationId and lineageGroups"),
     "callers of no application": ({"entraCallers": ["a"]}, "Give both entraApplicationId and entraCallers"),
     "a NAT gateway for no network": ({"natGatewayId": "/n"}, "need privateNetwork=true"),
     "one subnet of two": (
@@ -114,7 +124,44 @@ def test_identities_have_exactly_the_listed_rights(name: str, variant: Variant) 
     found = variant(name)
     queue = found.outputs["DELIVERY"] == "queue"
     operators = "operatorsGroupId" in VARIANTS[name]
-    assert found.rights == RECEIVER | WORKER | (TOPIC if queue else set()) | (OPERATORS if operators else set())
+    optional = (TOPIC if queue else set()) | (OPERATORS if operators else set()) | (LINEAGE if name in SHOWN else set())
+    assert found.rights == RECEIVER | WORKER | optional
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_app_of_the_page_asks_everybody_to_sign_in_and_lets_in_the_groups(name: str, variant: Variant) -> None:
+    found, parameters = variant(name), VARIANTS[name]
+    (auth,) = [one for one in found.of("Microsoft.Web/sites/config") if one["name"].endswith("/authsettingsV2")]
+    assert "-lineage-lineage-" in auth["name"]
+    properties = auth["properties"]
+    assert properties["globalValidation"]["requireAuthentication"]
+    assert properties["globalValidation"]["unauthenticatedClientAction"] == "RedirectToLoginPage"
+    provider = properties["identityProviders"]["azureActiveDirectory"]
+    assert provider["registration"].keys() == {"clientId", "openIdIssuer"}, "no secret"
+    assert provider["validation"]["allowedAudiences"][0] == parameters["lineageApplicationId"]
+    policy = provider["validation"]["defaultAuthorizationPolicy"]
+    assert policy == {"allowedPrincipals": {"groups": parameters["lineageGroups"]}}
+    settings = found.settings("lineage-lineage")
+    assert settings["AzureWebJobsDisableHomepage"] == "true"
+    assert "'stmz35fqtkh47iw'" in settings["THROUGHLINE_STORAGE__blobServiceUri"]
+    assert "'stlinmz35fqtkh47iw'" in settings["AzureWebJobsStorage__blobServiceUri"]
+    assert found.settings("worker")["THROUGHLINE_DOCUMENT"] == "true"
+    assert found.body("lineage-lineage")["siteConfig"]["cors"] == {
+        "allowedOrigins": parameters.get("lineageOrigins", [])
+    }
+
+
+def test_without_the_parameter_there_is_no_app_of_the_page(variant: Variant) -> None:
+    found = variant("default")
+    assert [one["name"] for one in found.resources if "-lineage-lineage" in one["name"] or "stlin" in one["name"]] == []
+    assert "THROUGHLINE_DOCUMENT" not in found.settings("worker")
+
+
+def test_a_closed_network_reaches_the_page_privately(variant: Variant) -> None:
+    found = variant("shown-closed")
+    assert targets(found)["lineage"] == ("sites", "func-lineage-lineage-mz35fqtkh47iw")
+    assert targets(found)["lineage-blob"] == ("blob", "stlinmz35fqtkh47iw")
+    assert found.body("lineage-lineage")["publicNetworkAccess"] == "Disabled"
 
 
 OUT_OF_REACH = {
@@ -270,7 +317,7 @@ def test_the_account_with_the_events_is_locked_unless_disabled(variant: Variant)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_deleted_data_can_be_restored_and_every_region_supports_the_accounts(name: str, variant: Variant) -> None:
     accounts = variant(name).of("Microsoft.Storage/storageAccounts")
-    assert [each["sku"]["name"] for each in accounts] == ["Standard_LRS"] * 2
+    assert [each["sku"]["name"] for each in accounts] == ["Standard_LRS"] * (3 if name in SHOWN else 2)
     for each in variant(name).of("Microsoft.Storage/storageAccounts/blobServices"):
         for policy in ("deleteRetentionPolicy", "containerDeleteRetentionPolicy"):
             assert each["properties"][policy] == {"enabled": True, "days": 7}
@@ -414,7 +461,9 @@ def test_a_given_network_is_used_and_not_created(variant: Variant) -> None:
         )
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in {"closed", "given", "hooked"}])
+@pytest.mark.parametrize(
+    "name", [name for name in VARIANTS if name not in {"closed", "given", "hooked", "shown-closed"}]
+)
 def test_without_a_private_network_no_network_resource_is_created(name: str, variant: Variant) -> None:
     assert [each["type"] for each in variant(name).resources if each["type"].startswith("Microsoft.Network/")] == []
     assert {
