@@ -21,8 +21,7 @@ import msgspec
 from msgspec import structs
 
 from shared.applications.partition import read_record
-from shared.classifying.attached import attached
-from shared.classifying.tagging import with_classifications
+from shared.classifying.attached import attached, with_classifications
 from shared.errors import ContentLost
 from shared.lineage.building import KnownProcess
 from shared.lineage.document import FORMAT, Health, LineageDocument, encoded
@@ -32,11 +31,11 @@ from shared.reading.processes import RecordedProcess, recorded_process, recorded
 from shared.records.assets import all_assets, read_assets
 from shared.records.checkpoint import Checkpoint
 from shared.records.publish_queue import Mark, clear_marks, document_marks, is_held
-from shared.storage.lease_session import start_session
+from shared.storage.locking import start_session
 from shared.storage.port import Storage
 from shared.storage_layout import DAILY, NEWEST, PARTS, PUBLISHED, daily_document, digest_of, stamp
 from shared.telemetry.port import Fact
-from shared.watching.comparing.rhythm import overdue
+from shared.watching.comparing.snapshot import overdue
 
 _LOG = logging.getLogger("throughline.document")
 _LEASE = "document"

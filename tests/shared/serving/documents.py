@@ -5,12 +5,12 @@ from datetime import timedelta
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
 from shared.model import Asset, AssetSchema, Column, ColumnEdge, Declared, EdgeKind, Origin, Process
-from shared.naming.rules.identity import Identity
+from shared.naming.stores.families import Identity
 from shared.serving.requests import Request, Response
 from shared.serving.service import LineageService
 from shared.serving.shelf import OneDocument
 from shared.serving.view import LineageView
-from shared.translation.job.identity import JobIdentity, Strength, name_process
+from shared.translation.process.identity import JobIdentity, Strength, name_process
 from tests.support.lineage import NOON
 
 LAKE = "abfss://lake@acct.dfs.core.windows.net"

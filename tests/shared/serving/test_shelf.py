@@ -12,7 +12,7 @@ from shared.serving.service import PROBLEM, LineageService
 from shared.serving.shelf import NotPublishedError, NotReadableError, PublishedDocuments
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import NEWEST, PUBLISHED, daily_document
-from shared.telemetry.acts import Acts
+from shared.telemetry.port import Acts
 from tests.shared.serving.documents import CLEAN, MART, estate, get
 
 
