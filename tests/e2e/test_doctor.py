@@ -1,9 +1,14 @@
 """`throughline doctor` on a real world: without a problem, and with problems that it reports with the next step."""
 
+import gc
 import json
+from types import SimpleNamespace
 
+import pytest
 from typer.testing import CliRunner, Result
 
+import sweeper_function
+from shared.bootstrap import worker
 from tests.support.local_world import throughline
 from throughline.cli.main import app
 from throughline.local.process.listening import listen
@@ -42,6 +47,26 @@ def test_a_canary_says_how_long_each_hop_took_and_leaves_nothing(world: World) -
     assert all(hop["seconds"] >= 0 for hop in report["hops"])
     counts = json.loads(throughline(world, "status", "--json").stdout)
     assert (counts["processes"], set(counts["skipped_because"])) == (0, {"check"})
+
+
+def test_the_sweeper_sends_a_canary_through_the_world(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, text in (world.environment | {"THROUGHLINE_CANARY_URL": world.functions.url}).items():
+        monkeypatch.setenv(name, text)
+    worker.cache_clear()
+    collector = gc.get_threshold()
+    try:
+        with caplog.at_level("INFO", logger="throughline"):
+            for _ in range(2):
+                sweeper_function.main(SimpleNamespace(past_due=False))  # type: ignore[arg-type]  # a timer's request
+    finally:
+        worker.cache_clear()
+        gc.unfreeze()
+        gc.set_threshold(*collector)
+    (line,) = [record.getMessage() for record in caplog.records if record.getMessage().startswith("canary ")]
+    assert "state=arrived" in line, "one, since the second is not due"
+    assert "withdrawal_seconds=" in line
 
 
 def test_a_canary_that_does_not_arrive_names_the_hop_and_a_command(world: World) -> None:
