@@ -28,7 +28,7 @@ def opened(how: Local, engine: str = EngineName.spark) -> Iterator[SparkSession]
         with sail_session(how) as session:
             yield session
         return
-    with _stdout_to_stderr():
+    with output_of_jvm(how.log):
         session = local_session(how)
     try:
         yield session
@@ -37,13 +37,21 @@ def opened(how: Local, engine: str = EngineName.spark) -> Iterator[SparkSession]
 
 
 @contextmanager
-def _stdout_to_stderr() -> Iterator[None]:
-    """A JVM that starts meanwhile writes its output to stderr: stdout belongs to the command."""
+def output_of_jvm(log: str) -> Iterator[None]:
+    """A JVM that starts meanwhile writes its output to this file, or to stderr without one: stdout belongs to the
+    command.
+    """
     sys.stdout.flush()
-    ours = os.dup(_STDOUT)
+    sys.stderr.flush()
+    ours = {stream: os.dup(stream) for stream in (_STDOUT, _STDERR)}
+    if log:
+        target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(target, _STDERR)
+        os.close(target)
     os.dup2(_STDERR, _STDOUT)
     try:
         yield
     finally:
-        os.dup2(ours, _STDOUT)
-        os.close(ours)
+        for stream, own in ours.items():
+            os.dup2(own, stream)
+            os.close(own)

@@ -49,7 +49,7 @@ would all be merged on one core while the others wait.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
     """A session on this machine: how many cores and how much memory.  `brief`: for little data, where starting costs
-    more than working; `more` are further properties.
+    more than working; `log` is the file of what the JVM prints (empty: stderr); `more` are further properties.
     """
 
     cores: int = 2
@@ -57,6 +57,7 @@ class Local:
     delta_package: str = ""
     brief: bool = False
     scratch: str = ""
+    log: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
 
     def configuration(self) -> dict[str, str]:

@@ -45,6 +45,7 @@ def opened_lake(
     """
     try:
         import pyspark  # noqa: PLC0415 - slow to import, and this is the only command that needs it
+        from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - the same
 
         from throughline.lake.engine.opening import opened  # noqa: PLC0415 - the same
         from throughline.lake.engine.session import Local  # noqa: PLC0415 - the same
@@ -66,6 +67,7 @@ def opened_lake(
     platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
     more: Mapping[str, str] = {}
     if chosen is EngineName.spark:
+        scratch.mkdir(parents=True, exist_ok=True)
         logging.getLogger("py4j").setLevel(logging.ERROR)
         try:
             need = JavaNeed(platform=platform, listener=bool(report), lake=True)
@@ -78,6 +80,7 @@ def opened_lake(
         memory=memory,
         delta_package=platform.delta_package,
         scratch=str(scratch),
+        log=str(scratch / "spark.log"),
         more=more,
     )
     try:
@@ -85,3 +88,5 @@ def opened_lake(
             yield Lake.at(session, root)
     except LakeError as error:
         fail(str(error), code=2)
+    except PySparkRuntimeError as error:
+        fail(f"Spark did not start ({error}): its messages are in {how.log}")
