@@ -1,16 +1,12 @@
-"""Merge the events of one run: a union that is independent of their order and of repetition. Drop redundant ones.
+"""Merge the events of one run: a union that is independent of their order and of repetition. Drop redundant ones."""
 
-Data set names of older listeners are corrected by what the same run says elsewhere.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter, eq, itemgetter
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from shared.openlineage.connectors import CONNECTORS, with_copied_sources
 from shared.openlineage.decoding import ENDS, FLINK, RUNNING, Event
@@ -22,6 +18,7 @@ from shared.openlineage.run import (
     MergedDataset,
     MergedRun,
     TagValue,
+    correct_legacy_names,
     explicit_lineage,
     has_explicit_lineage,
     with_sources,
@@ -32,7 +29,6 @@ from shared.openlineage.wire import (
     ColumnLineage,
     Dataset,
     DatasetFacets,
-    InputField,
     Job,
     JobFacets,
     JobName,
@@ -45,44 +41,6 @@ from shared.openlineage.wire import (
     SparkProperties,
     Symlinks,
 )
-
-
-def correct_legacy_names(
-    inputs: Sequence[MergedDataset], outputs: Sequence[MergedDataset]
-) -> tuple[tuple[MergedDataset, ...], tuple[MergedDataset, ...]] | None:
-    """Inputs and outputs with Iceberg tables under their locations; None if nothing is to be corrected.
-
-    Listener 1.12 names the table `db.t` of a warehouse `<folder>/db.t` (its symlink's namespace is the folder); its
-    location is `<folder>/db/t`, as newer listeners have it.
-    """
-    locations = {
-        dataset.key: f"{folder.rstrip('/')}/{table.replace('.', '/')}"
-        for dataset in (*inputs, *outputs)
-        for folder, table in dataset.symlinks
-        if "." in table and folder.startswith("/") and dataset.name == f"{folder.rstrip('/')}/{table}"
-    }
-    return (_placed(inputs, locations), _placed(outputs, locations)) if locations else None
-
-
-def _placed(datasets: Sequence[MergedDataset], locations: Mapping[DatasetKey, str]) -> tuple[MergedDataset, ...]:
-    def name(source: InputField) -> InputField:
-        location = locations.get((source.namespace, source.name))
-        return replace(source, name=location) if location else source
-
-    return tuple(
-        replace(
-            dataset,
-            name=locations.get(dataset.key, dataset.name),
-            fields=tuple((column, tuple(_field(field, name) for field in fields)) for column, fields in dataset.fields),
-            rows=tuple(map(name, dataset.rows)),
-        )
-        for dataset in datasets
-    )
-
-
-def _field(field: OutputField, name: Callable[[InputField], InputField]) -> OutputField:
-    return replace(field, input_fields=tuple(map(name, field.input_fields or ())))
-
 
 END_STRENGTH: Mapping[str | None, int] = {None: 0, "COMPLETE": 1, "ABORT": 2, "FAIL": 3}
 """Of several terminal states the one with the highest strength counts."""

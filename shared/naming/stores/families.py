@@ -122,11 +122,11 @@ class NamingRule:
         groups = self.groups(identity, workspace, ids)
         if groups is None:
             return ()
-        best = self._named(self.type, self.to, groups)
-        return (best, *(self._named(other.type, other.to or self.to, groups) for other in self.also))
-
-    def _named(self, kind: str, to: str, groups: Mapping[str, str]) -> CatalogName:
-        return CatalogName(type=kind, qualified_name=_within(to.format_map(groups)), rule=self.name)
+        forms = ((self.type, self.to), *((other.type, other.to or self.to) for other in self.also))
+        return tuple(
+            CatalogName(type=kind, qualified_name=_within(form.format_map(groups)), rule=self.name)
+            for kind, form in forms
+        )
 
 
 def rule(
@@ -220,18 +220,13 @@ def _within(name: str) -> str:
     return bounded(name, _MAX_LENGTH, most_bytes=_MAX_BYTES)
 
 
-def printable(name: str) -> str:
-    """The name with control characters percent-encoded, because catalogs do not show them."""
-    if name.isprintable():
-        return name
-    return "".join(c if c.isprintable() else quote(c, errors="surrogatepass") for c in name)
-
-
 def bounded(name: str, longest: int, *, most_bytes: int = 0) -> str:
-    """The printable name, cut to `longest` characters (and `most_bytes` bytes, if given); a cut name ends with a digest
-    of the whole.
+    """The name with control characters percent-encoded, cut to `longest` characters (and `most_bytes` bytes, if given).
+    A cut name ends with a digest of the whole.
     """
-    text = printable(name[: longest + 1])
+    text = name[: longest + 1]
+    if not text.isprintable():  # catalogs do not show control characters
+        text = "".join(c if c.isprintable() else quote(c, errors="surrogatepass") for c in text)
     if len(text) <= longest and (not most_bytes or len(text.encode(errors="surrogatepass")) <= most_bytes):
         return text
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:32]
