@@ -34,11 +34,13 @@ from shared.openlineage.wire import (
     JobName,
     OutputField,
     RunEvent,
+    SourceCodeLocation,
     SparkProperties,
     Symlink,
 )
-from shared.secrets import text_without_secrets
+from shared.secrets import short_text, text_without_secrets
 from shared.translation.application.context import needed_properties
+from shared.translation.process.origin import code_address
 from shared.translation.sql.statement_reader import redact
 
 
@@ -147,6 +149,7 @@ _RULES: Mapping[type, Callable[[Any], Any]] = {
     SparkProperties: _captured,
     DeclaredTag: lambda tag: replace(tag, value=text_without_secrets(tag.value)),
     Owner: lambda owner: replace(owner, name=text_without_secrets(owner.name)),
+    SourceCodeLocation: lambda code: replace(code, url=code_address(code), version=short_text(code.version)),
     Documentation: lambda given: Documentation(description=text_without_secrets(given.description)),
     OutputField: lambda field: replace(field, transformation_description=_expression(field.transformation_description)),
     Transformation: lambda step: replace(step, description=_expression(step.description)),

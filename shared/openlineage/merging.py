@@ -24,6 +24,7 @@ from shared.openlineage.run import (
     with_sources,
 )
 from shared.openlineage.wire import (
+    NO_SOURCE_CODE,
     STREAMING,
     Captured,
     ColumnLineage,
@@ -140,6 +141,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         job_tags=job_tags,
         owners=owners,
         description=description,
+        source_code=next(filter(None, (each.source_code_location for each in reversed(of_job))), NO_SOURCE_CODE),
     )
 
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from shared.openlineage.facets import DATASET, DatasetLineage, LineageEntry, LineageSource
 from shared.openlineage.wire import (
+    NO_SOURCE_CODE,
     Captured,
     ColumnLineage,
     Dataset,
@@ -28,6 +29,7 @@ from shared.openlineage.wire import (
     OutputField,
     PlanFacet,
     RunEvent,
+    SourceCodeLocation,
     is_stream,
 )
 
@@ -87,7 +89,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     (`rows_from`). `has_plan`: whether there was one, also one that could not be written; `plan_execution`: the number
     of its execution in Spark, if it came alone, since the jar knew no run of the listener: then the run keeps its
     `plan`. `plans_lost`: how many plans of its application the jar had not been able to send until then.
-    `tags` are what events declare of the run; `job_tags`, `owners` and `description`, of its job.
+    `tags` are what events declare of the run; `job_tags`, `owners`, `description` and `source_code`, of its job.
     """
 
     run_id: str
@@ -121,6 +123,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     job_tags: tuple[TagValue, ...] = ()
     owners: tuple[str, ...] = ()
     description: str = ""
+    source_code: SourceCodeLocation = NO_SOURCE_CODE
 
     @property
     def is_stream(self) -> bool:

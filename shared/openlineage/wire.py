@@ -306,6 +306,19 @@ class Sql(Wire, frozen=True):
     query: str | None = None
 
 
+class SourceCodeLocation(Wire, frozen=True):
+    """Where the code of a job is (SourceCodeLocationJobFacet 1-0-1). `url` leads to the code as it ran; `version` is
+    its commit, `branch` where that was.
+    """
+
+    url: Name | None = None
+    version: Name | None = None
+    branch: Name | None = None
+
+
+NO_SOURCE_CODE = SourceCodeLocation()
+
+
 class JobFacets(Wire, frozen=True):
     """Facets of a job."""
 
@@ -315,6 +328,7 @@ class JobFacets(Wire, frozen=True):
     ownership: Ownership | None = None
     documentation: Documentation | None = None
     lineage: JobLineage | None = None
+    source_code_location: SourceCodeLocation | None = None
 
 
 class Job(Wire, frozen=True):

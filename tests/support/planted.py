@@ -80,6 +80,11 @@ def body(kind: str, second: int, *, run: str = "planted", job: str = JOB) -> dic
                 "sql": {"query": SQL},
                 "jobType": {"jobType": "SQL_JOB", "processingType": "BATCH", "integration": "SPARK"},
                 "sourceCode": {"sourceCode": f"key = '{SECRET}'"},
+                "sourceCodeLocation": {
+                    "type": "git",
+                    "url": f"https://ann:{SECRET}@git.example.com/jobs/blob/1a2b/load.py?{SAS}",
+                    "version": f"token={SECRET}",
+                },
             },
         },
         "inputs": [{"namespace": namespace, "name": name} for namespace, name in INPUTS],

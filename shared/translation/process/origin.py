@@ -1,4 +1,4 @@
-"""The origin of a process (platform, workspace, notebook or job, a link to it), and what events declare of it.
+"""The origin of a process (platform, workspace, notebook or job, a link to it or its code), and what events declare.
 
 Only what is the same in every run, because an origin is part of a process; a run's own link is among the facts of the
 last run. Properties are those that the listener sends (`wire.Captured`, and Databricks' environment facet); links have
@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from shared.model import NOTHING_DECLARED, Declared, Origin
 from shared.openlineage.run import MergedRun, TagValue
-from shared.openlineage.wire import Captured
-from shared.secrets import short_text, text_without_secrets
+from shared.openlineage.wire import Captured, SourceCodeLocation
+from shared.secrets import address_without_secrets, short_text, text_without_secrets
 from shared.translation.process.identity import JobIdentity
 from shared.translation.process.job_names import NOTEBOOK_PATH, notebook, text_property, workspace
 
@@ -23,6 +23,9 @@ _MAX_LINK = 500
 
 _ENGINES = {"SPARK": "Spark", "": "Spark", "DBT": "dbt", "AIRFLOW": "Airflow", "FLINK": "Flink"}
 """Display names of OpenLineage integrations."""
+
+_NEWEST = "HEAD"
+"""GitHub, GitLab and Bitbucket show the newest commit under this name."""
 
 _JOB_BY_ID = re.compile(r"job ([0-9]+)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -37,13 +40,26 @@ def origin_of(run: MergedRun, identity: JobIdentity, application_workspace: str 
     named = "" if identity.is_generic else identity.name
     origin = _databricks(run, host, named) or _fabric(run.captured) or _synapse(run.captured)
     origin = origin or Origin(platform=engine_of(run))
+    link = origin.link or _lasting_address(run.source_code)
     return Origin(
         platform=short_text(origin.platform),
         workspace=short_text(origin.workspace),
         job=short_text(origin.job or named),
-        link=origin.link if len(origin.link) <= _MAX_LINK else "",
+        link=link if len(link) <= _MAX_LINK else "",
         declared=declared_as(run.owners, run.description, run.job_tags),
     )
+
+
+def code_address(code: SourceCodeLocation) -> str:
+    """The address of a job's code as it ran, without secrets; empty if it is none of the web."""
+    url = address_without_secrets(code.url or "")
+    return url if url.startswith(("https://", "http://")) else ""
+
+
+def _lasting_address(code: SourceCodeLocation) -> str:
+    """The same without the commit, which changes with the next one: with the branch in its place, else the newest."""
+    url = code_address(code)
+    return url.replace(code.version, code.branch or _NEWEST) if code.version else url
 
 
 def engine_of(run: MergedRun) -> str:

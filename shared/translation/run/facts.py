@@ -20,7 +20,7 @@ from shared.openlineage.merging import ordered
 from shared.openlineage.run import MergedRun
 from shared.secrets import MAX_SHORT_TEXT, short_text, without_secrets
 from shared.translation.process.job_names import JOB_ID, NOTEBOOK_PATH, text_property, workspace
-from shared.translation.process.origin import engine_of
+from shared.translation.process.origin import code_address, engine_of
 from shared.translation.sql.statement_reader import redact
 
 _MAX_STATEMENT = 2_000
@@ -42,7 +42,8 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     """What is known of a run besides its lineage. `columns_by` is BY_PLAN where Spark's own plan decided its columns,
     WITH_UPPER_BOUNDS where code that it does not show makes some of them; else `plan_gaps` names the parts of the plan,
     if there was one, that no rule knows. `plan_differs`: the listener's events say something else of its columns, or
-    nothing. `rows_from`: where rows come from that no data set or column has.
+    nothing. `rows_from`: where rows come from that no data set or column has. `code`: the address of the job's
+    code as it ran, at `commit`.
     """
 
     first: datetime
@@ -61,6 +62,8 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     plan_gaps: tuple[str, ...] = ()
     rows_from: tuple[str, ...] = ()
     plan_differs: bool = False
+    code: str = ""
+    commit: str = ""
 
 
 BY_PLAN = "plan"
@@ -159,6 +162,8 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         plan_gaps=run.plan_gaps,
         rows_from=(*run.rows_from, BY_AN_RDD) if is_by_rdd(run) else run.rows_from,
         plan_differs=run.plan_differs,
+        code=code_address(run.source_code),
+        commit=short_text(run.source_code.version),
     )
 
 
@@ -204,6 +209,7 @@ def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
         _sentence("Workspace", facts.workspace),
         facts.link,
         _sentence("Engine", facts.engine, ("with listener", facts.listener)),
+        _sentence("Code", facts.code, ("at commit", facts.commit)),
         f"SQL: {redact(statement)[:_MAX_STATEMENT]}" if statement else "",
     ]
     return "\n".join(filter(None, lines))

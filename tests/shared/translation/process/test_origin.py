@@ -19,6 +19,8 @@ from shared.model import Origin, Process
 from shared.openlineage.decoding import decode
 from shared.redaction import redacted
 from shared.translation.reference import translate_history
+from shared.translation.run.facts import describe_run, facts_of
+from shared.translation.run.merging import merge_run
 from tests.support.publishing import process_in
 from throughline.local.catalog.server import CatalogServer
 
@@ -226,6 +228,45 @@ def test_an_origin_does_not_change_from_run_to_run_nor_with_the_order() -> None:
     found = {process_entity(process_of(order)) for order in permutations(lines)}
     assert len({each.fingerprint for each in found}) == 1
     assert found.pop().origin == one.origin
+
+
+URL = "https://ann:geheim@git.example.org/jobs/blob/{}/load.py"
+CODE = {"type": "git", "url": URL.format("1a2b3c4"), "version": "1a2b3c4"}
+
+
+def with_code(lines: list[bytes], **code: str) -> list[bytes]:
+    """The same events, with the location of the job's code."""
+    bodies = [json.loads(line) for line in lines]
+    for event in bodies:
+        event["job"]["facets"]["sourceCodeLocation"] = {**CODE, **code}
+    return [json.dumps(event).encode() for event in bodies]
+
+
+@pytest.mark.parametrize(
+    ("code", "link"),
+    [
+        ({}, "https://git.example.org/jobs/blob/HEAD/load.py"),
+        ({"branch": "main"}, "https://git.example.org/jobs/blob/main/load.py"),
+        ({"url": URL.format("main"), "version": ""}, "https://git.example.org/jobs/blob/main/load.py"),
+        ({"url": "file:///home/ann/load.py"}, ""),
+    ],
+)
+def test_a_job_without_a_platform_s_page_links_to_its_code(code: dict[str, str], link: str) -> None:
+    """The link has no commit: a process is not written again with each one."""
+    process = process_of(with_code(events(None, integration="PYTHON"), **code))
+    assert process.origin.link == link
+    at_home = CASES["databricks, a notebook"][0]
+    assert process_of(with_code(at_home)).origin == process_of(at_home).origin
+
+
+def test_the_commit_is_a_fact_of_the_run() -> None:
+    lines = with_code(events(None, integration="PYTHON"))
+    decoded = [decode(redacted(decode(line))) for line in lines]
+    facts = facts_of(merge_run(decoded), decoded)
+    assert (facts.code, facts.commit) == ("https://git.example.org/jobs/blob/1a2b3c4/load.py", "1a2b3c4")
+    text = describe_run(facts, process_of(lines))
+    assert "Code: https://git.example.org/jobs/blob/1a2b3c4/load.py at commit 1a2b3c4." in text.splitlines()
+    assert b"geheim" not in redacted(decode(lines[0]))
 
 
 def test_an_origin_is_known_without_spark_s_properties() -> None:

@@ -92,6 +92,8 @@ def details(
     for process in found:
         name = process.qualified_name
         print_tree(process_tree(process, sources[name], missing=missing[name]))
+        if link := process.origin.link:
+            out.print(f"[dim]{plain(link)}[/]")
         if earlier := forgotten.get(name):
             out.print(f"[dim]{_words_of(earlier)}[/]")
     for state in states:
