@@ -116,6 +116,11 @@ def _expression(text: str | None) -> str | None:
     return _statement(text) if text else None
 
 
+def _text(text: str | None) -> str | None:
+    """A text that may be missing."""
+    return text_without_secrets(text) if text else text
+
+
 def _dataset_name(value: Any) -> Any:
     """Anything that has the namespace and the name of a data set."""
     namespace, name = without_query(value.namespace, value.name)
@@ -147,10 +152,10 @@ _RULES: Mapping[type, Callable[[Any], Any]] = {
     JobName: _job_name,
     EnvironmentProperties: lambda given: replace(given, values=needed_properties(given.values or {})),
     SparkProperties: _captured,
-    DeclaredTag: lambda tag: replace(tag, value=text_without_secrets(tag.value)),
+    DeclaredTag: lambda tag: replace(tag, value=_text(tag.value)),
     Owner: lambda owner: replace(owner, name=text_without_secrets(owner.name)),
     SourceCodeLocation: lambda code: replace(code, url=code_address(code), version=short_text(code.version)),
-    Documentation: lambda given: Documentation(description=text_without_secrets(given.description)),
+    Documentation: lambda given: Documentation(description=_text(given.description)),
     OutputField: lambda field: replace(field, transformation_description=_expression(field.transformation_description)),
     Transformation: lambda step: replace(step, description=_expression(step.description)),
     Assertion: lambda test: replace(test, expected=None, actual=None, name=None),

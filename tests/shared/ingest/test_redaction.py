@@ -197,3 +197,12 @@ def test_redaction_keeps_the_properties_that_name_a_job() -> None:
         stored = redacted(decode(raw))
         assert translate_history([decode(stored)]) == translate_history([decode(raw)])
         assert not contains_secret(stored.decode())
+
+
+@pytest.mark.parametrize(
+    "facets", [{"tags": {"tags": [{"key": "gold"}]}}, {"documentation": {}}, {"sourceCodeLocation": {}}], ids=str
+)
+def test_facets_without_their_texts_are_stored(facets: dict[str, Any]) -> None:
+    event = body(inputs=["/in"], outputs=["/out"])
+    event["job"]["facets"] = facets
+    assert decode(redacted(decode(packed(event)))).body is not None
