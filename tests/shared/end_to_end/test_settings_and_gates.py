@@ -166,6 +166,12 @@ NO_LINEAGE = {
     "THROUGHLINE_WATCH_MINUTES": "when the watch looks",
     "THROUGHLINE_WATCH_WEBHOOKS": "who gets messages",
     "THROUGHLINE_WATCH_SECRET": "how messages are signed",
+    "THROUGHLINE_CANARY_URL": "where the timer sends events of its own, which are withdrawn",
+    "THROUGHLINE_CANARY_KEY": "how these are signed in",
+    "THROUGHLINE_CANARY_SCOPE": "how these are signed in",
+    "THROUGHLINE_CANARY_MINUTES": "how often",
+    "THROUGHLINE_DOCUMENT": "whether lineage is published as a document, too",
+    "THROUGHLINE_KEEP_DAYS": "how long the documents of earlier days are kept",
     "THROUGHLINE_TELEMETRY": "where spans go",
     "APPLICATIONINSIGHTS_CONNECTION_STRING": "where spans go",
 }
