@@ -16,10 +16,8 @@ from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Row, S
 from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET, digest_of
 from shared.telemetry.port import Fact
 
-PROCESS_KIND, ASSET_KIND, DOCUMENT_KIND, FORWARD_KIND = "process", "asset", "document", "forward"
-"""What a mark is about: a process or a data set to be published, a published process for the document, a run to be
-forwarded.
-"""
+PROCESS_KIND, ASSET_KIND, DOCUMENT_KIND = "process", "asset", "document"
+"""What a mark is about: a process or a data set to be published, a published process for the document."""
 _MARK, _PAUSE, _HOLD, _OWNER = "mark|", "!pause", "!hold", "!owner"
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 
