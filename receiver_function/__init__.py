@@ -1,4 +1,7 @@
-"""POST /api/v1/lineage: one OpenLineage event, answered with a 2xx only when it is safely stored."""
+"""POST /api/v1/lineage: one OpenLineage event, answered with a 2xx only when it is safely stored.
+
+POST /api/v1/lineage/batch: an array of events. Always a 200 for an array: the body says which events failed.
+"""
 
 from pathlib import Path
 
@@ -7,7 +10,7 @@ import azure.functions as func
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused, StorageUnavailable
 from shared.ingest.receiver import note_refusal
-from shared.ingest.responses import Answer, kept, refused, retry_later
+from shared.ingest.responses import Answer, batch_kept, kept, no_such_path, refused, retry_later
 from shared.versions import PACKAGE_FILE, PACKAGE_HEADER
 
 _FILE = Path(__file__).parents[1] / PACKAGE_FILE
@@ -17,16 +20,19 @@ _PACKAGE = {PACKAGE_HEADER: _FILE.read_text(encoding="ascii")} if _FILE.is_file(
 
 def main(req: func.HttpRequest) -> func.HttpResponse:
     """Never a 204 nor a redirect: the Java client fails on the first and loses the event on the second."""
-    parts = receiver()
-    body = req.get_body()
+    parts, path = receiver(), req.route_params.get("batch", "").lower()
+    body, encoding = req.get_body(), req.headers.get("Content-Encoding", "")
     try:
-        receipt = parts.receive(body, encoding=req.headers.get("Content-Encoding", ""))
+        if path == "batch":
+            return _http(batch_kept(parts.receive_batch(body, encoding=encoding)))
+        if path:
+            return _http(no_such_path())
+        return _http(kept(parts.receive(body, encoding=encoding)))
     except Refused as refusal:
         note_refusal(parts.storage, body, refusal)
         return _http(refused(refusal))
     except StorageUnavailable as error:
         return _http(retry_later(error))
-    return _http(kept(receipt))
 
 
 def _http(answer: Answer) -> func.HttpResponse:

@@ -177,7 +177,6 @@ ROOMS: dict[str, Room] = {
     "throughline.lake.worker_daemon": _room("throughline.lake.pipeline", "pandas pyspark"),
     # the shells
     "receiver_function": _room("bootstrap_receiver errors ingest versions", "azure.functions"),
-    "batch_function": _room("bootstrap_receiver errors ingest", "azure.functions"),
     "parser_function": _room("bootstrap errors events applications publishing storage_layout", "azure.functions"),
     "lineage_function": _room("bootstrap_lineage serving", "azure.functions"),
     "sweeper_function": _room(
@@ -525,10 +524,10 @@ NOT_LOADED_BY_THE_RECEIVER = (
 
 
 def test_the_receiver_imports_only_the_modules_that_receiving_needs() -> None:
-    """Neither its shells nor the parts of the first call do, with default settings."""
+    """Neither its shell nor the parts of the first call do, with default settings."""
     code = """
 import sys
-import batch_function, receiver_function
+import receiver_function
 from shared.bootstrap_receiver import receiver
 receiver()
 print(*sys.modules)

@@ -117,7 +117,7 @@ PLANTED_IN_FUNCTION = {
     "a binding": ("parser_function", '"blobTrigger"', '"blobtrigger"', "bindings.blobtrigger"),
     "connection": ("parser_function", '"connection"', '"connections"', "blobTrigger.connections"),
     "schedule": ("sweeper_function", '"schedule"', '"scheduled"', "timerTrigger.scheduled"),
-    "scriptFile": ("batch_function", '"scriptFile"', '"script"', "script"),
+    "scriptFile": ("receiver_function", '"scriptFile"', '"script"', "script"),
 }
 
 

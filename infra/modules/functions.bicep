@@ -61,7 +61,7 @@ var allApps = [
     name: 'worker'
     app: worker
     threads: '8'
-    others: ['receiver_function', 'batch_function']
+    others: ['receiver_function']
     alwaysReady: []
     own: union({ THROUGHLINE_CATALOG_ENDPOINT: catalogEndpoint }, withLineage ? { THROUGHLINE_DOCUMENT: 'true' } : {})
   }

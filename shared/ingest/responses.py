@@ -1,4 +1,4 @@
-"""The answers to senders: one place for both endpoints.
+"""The answers to senders: one place for both paths.
 
     kept, ignored            201
     the sender's fault       4xx, as application/problem+json (RFC 9457), with the field where it is known
@@ -43,6 +43,11 @@ def kept(receipt: Receipt) -> Answer:
 def batch_kept(receipt: BatchReceipt) -> Answer:
     """200 for every batch that was read, as the specification has it: the body says which events failed, and why."""
     return Answer(status=200, body=json.dumps(receipt.document))
+
+
+def no_such_path() -> Answer:
+    """Neither of the two paths that take events."""
+    return _problem(404, "There is no such path", "Post an event to v1/lineage, or an array to v1/lineage/batch")
 
 
 def refused(refusal: Refused) -> Answer:

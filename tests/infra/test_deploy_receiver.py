@@ -72,7 +72,7 @@ def test_the_package_works_in_the_slot_before_anything_in_production_is_touched(
 def test_all_senders_keys_are_accepted_after_a_swap_although_the_process_reads_the_slot_s(upgrade: Deployment) -> None:
     azure = upgrade.azure
     azure.keys[PRODUCTION]["host"]["databricks"] = "of-databricks"
-    azure.keys[PRODUCTION]["batch_function"]["synapse"] = "of-synapse"
+    azure.keys[PRODUCTION]["receiver_function"]["synapse"] = "of-synapse"
     azure.keys[SLOT]["host"]["revoked"] = "revoked-in-production"
     upgrade.deploy()
     process = azure.places[PRODUCTION]

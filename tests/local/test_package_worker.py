@@ -56,7 +56,7 @@ async def _serve(app: Path, bodies: list[bytes]) -> list[Outcome]:
 def test_microsofts_worker_runs_the_package_without_installed_libraries(
     package: Package, azurite: Azurite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All four functions load, a good event is kept as a blob, and a bad one is refused."""
+    """All functions load, a good event is kept as a blob, and a bad one is refused."""
     runtime.install()
     monkeypatch.setenv("AzureWebJobsStorage", azurite.connection_string)
     for name in ("PYTHONPATH", "VIRTUAL_ENV"):

@@ -35,7 +35,7 @@ class ReceiverProcess:
 
 def keys(value: str) -> dict[str, dict[str, str]]:
     """Return the keys of a place: of its host, and of each function."""
-    return {"host": {"default": f"{value}-host"}, "receiver_function": {"default": value}, "batch_function": {}}
+    return {"host": {"default": f"{value}-host"}, "receiver_function": {"default": value}}
 
 
 @dataclass(kw_only=True)

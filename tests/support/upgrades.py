@@ -21,7 +21,7 @@ from throughline.project import ROOT
 
 PATIENCE_SECONDS = 300.0
 RECEIVER = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
-WORKER = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("receiver_function", "batch_function")}
+WORKER = {"AzureWebJobs.receiver_function.Disabled": "true"}
 HOST_ID = "AzureFunctionsWebHost__hostid"
 
 _SENDERS = 3

@@ -127,16 +127,16 @@ def _receiver_without_storage(bench: Bench) -> None:
             assert host.process.poll() is None
 
 
-@contract_case("the project: four functions, two routes, no error and no warning")
+@contract_case("the project: four functions, two paths for events, no error and no warning")
 def _project(bench: Bench) -> None:
     settings = {**_CATALOG, **bench.settings()}
     with sample(ROOT, bench.scratch, settings) as app:
         host = app.start()
         functions = app.get("/admin/host/status")["functions"]
-        assert functions == ["batch_function", "parser_function", "receiver_function", "sweeper_function"]
-        asked = [(method, path) for path in ("/api/v1/lineage", "/api/v1/lineage/batch") for method in ("POST", "GET")]
-        answered = [requests.request(method, f"{app.url}{path}", timeout=60).status_code for method, path in asked]
-        assert answered == [400, 404, 400, 404]
+        assert functions == ["lineage_function", "parser_function", "receiver_function", "sweeper_function"]
+        paths = ("/api/v1/lineage", "/api/v1/lineage/batch", "/api/v1/lineage/else")
+        answered = [requests.post(f"{app.url}{path}", timeout=60).status_code for path in paths]
+        assert answered == [400, 400, 404]
         assert host.end() == 0
         assert not [line for line in _lines(host.log) if " ERROR " in line or " WARNING " in line]
 

@@ -33,7 +33,7 @@ def python(code: str, **settings: str) -> subprocess.CompletedProcess[str]:
 
 LOADED = "import sys; print([name for name in sys.modules if 'opentelemetry' in name or 'azure.monitor' in name])"
 PARTS = {
-    "receiver": "import receiver_function, batch_function; from shared.bootstrap_receiver import receiver; receiver();",
+    "receiver": "import receiver_function; from shared.bootstrap_receiver import receiver; receiver();",
     "worker": "import parser_function, sweeper_function; from shared.bootstrap import worker; worker();",
 }
 

@@ -17,12 +17,12 @@ from urllib.parse import quote
 from throughline.cli.deploy.azure_cli import WEB_API, Az
 from throughline.cli.deploy.target import Target
 
-_FUNCTIONS = ("receiver_function", "batch_function")
+_FUNCTION = "receiver_function"
 _PLACES: Mapping[str, tuple[str, str, str]] = {
     "host": ("host/default/listkeys", "functionKeys", "host/default/functionkeys"),
-    **{name: (f"functions/{name}/listkeys", "properties || @", f"functions/{name}/keys") for name in _FUNCTIONS},
+    _FUNCTION: (f"functions/{_FUNCTION}/listkeys", "properties || @", f"functions/{_FUNCTION}/keys"),
 }
-"""Where Resource Manager lists the keys of the host and of each function, how the answer is read (the master key stays
+"""Where Resource Manager lists the keys of the host and of the function, how the answer is read (the master key stays
 in `az`), and where it takes a key.
 """
 

@@ -8,7 +8,7 @@ from throughline.cli.checks.azure.deployed import Deployed
 from throughline.cli.checks.azure.reading import WEB, get, listed
 from throughline.cli.checks.findings import CheckResult, Places, bad, good
 
-FUNCTIONS = ("receiver_function", "batch_function", "parser_function", "sweeper_function")
+FUNCTIONS = ("receiver_function", "parser_function", "sweeper_function")
 """Every package holds all of them; each app has those of the other one switched off."""
 
 _OUTPUTS = {"receiver": "RECEIVER_NAME", "worker": "WORKER_NAME"}
