@@ -245,6 +245,10 @@ class _Look:
         for run_id in sorted(split):
             current.begin(self.application)
             self._reunite(run_id, places[run_id], listing, timed_out=run_id in timed_out)
+        own_places = set() if snapshot.etag else places.get(self.application, set())
+        if self._is_split(self.application, own_places, listing, now):  # it has got a state, which lacks its own times
+            current.begin(self.application)
+            self._reunite(self.application, own_places, listing, timed_out=False)
         self.timed_out += len(timed_out)
         self.undelivered += len(force | split)
         return list(waiting.values())

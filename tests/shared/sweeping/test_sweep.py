@@ -164,6 +164,23 @@ def test_an_application_below_a_task_knows_the_times_of_its_own_run() -> None:
     assert world.edges() == [("/a", "/b")]
 
 
+@pytest.mark.parametrize(("end", "minutes"), [("RUNNING", 361), ("COMPLETE", 11)], ids=["a timeout", "a split run"])
+def test_an_application_below_a_task_knows_these_times_as_soon_as_a_sweep_gives_it_a_state(
+    end: str, minutes: int
+) -> None:
+    assert run_id("another") < run_id("spark") < run_id("other"), "the task is looked at first"
+    world = Applications()
+    world.process(
+        event("spark", "START", "10:00:00", application="another", job="app"),
+        copy("START", "10:00:05", application="spark"),
+        copy(end, "10:00:06", application="spark" if end == "RUNNING" else "other"),
+        event("spark", "COMPLETE", "10:00:09", application="another", job="app"),
+    )
+    world.sweep(minutes=minutes, end_timeout=timedelta(hours=6))
+    assert world.edges() == [("/a", "/b")]
+    assert world.application("spark").state.times.ended == "COMPLETE"
+
+
 def test_many_events_of_a_run_that_is_open_move_into_its_record() -> None:
     world = Applications()
     number = MAX_WAITING_EVENTS + 20
