@@ -305,7 +305,7 @@ class _Look:
         missing: dict[str, list[StoredEvent]] = {}
         for run_id, run in self.listed.items():
             for event in run.overdue.values():
-                if event.row_key not in snapshot.unfolded and not self.processor.memory.has_folded(event.digest):
+                if event.row_key not in snapshot.unfolded:
                     missing.setdefault(run_id, []).append(event)
         return missing
 

@@ -7,7 +7,7 @@ import pytest
 
 from shared.errors import StorageUnavailable, WriteConflict
 from shared.records.states import State
-from shared.storage_layout import APPLICATIONS, CONTROL, DEAD_LETTERS, EVENTS
+from shared.storage_layout import APPLICATIONS, CONTROL, DEAD_LETTERS, EVENTS, StoredEvent
 from shared.sweeping.retries import CRASHED, retry_states
 from shared.sweeping.sweep import MAX_WAITING_EVENTS
 from tests.support.applications import Applications
@@ -72,16 +72,22 @@ def test_an_end_after_the_timeout_corrects_it() -> None:
     assert world.edges() == []
 
 
+def _damaged(world: Applications, body: bytes) -> StoredEvent:
+    """An event whose blob has damaged bytes, and that has no row."""
+    (stored_event,) = world.receive(body)
+    world.memory.delete(APPLICATIONS, stored_event.application, stored_event.row_key)
+    world.memory.delete_blob(EVENTS, stored_event.blob)
+    world.memory.put_new(EVENTS, stored_event.blob, b"damaged")
+    return stored_event
+
+
 @pytest.mark.parametrize("minutes", [1, 11], ids=["before a sweep saw the run wait", "after it"])
 def test_a_run_whose_end_has_damaged_bytes_is_decided_after_the_timeout(minutes: int) -> None:
     world = Applications()
     world.process(copy("START", "10:00:00"))
     if minutes > 1:
         world.sweep(minutes=minutes, end_timeout=timedelta(hours=6))
-    (end,) = world.receive(copy("COMPLETE", "10:00:05"))
-    world.memory.delete(APPLICATIONS, run_id("app"), end.row_key)
-    world.memory.delete_blob(EVENTS, end.blob)
-    world.memory.put_new(EVENTS, end.blob, b"damaged")
+    end = _damaged(world, copy("COMPLETE", "10:00:05"))
     world.deliver(end)
     for _ in range(3):
         world.sweep(minutes=60, end_timeout=timedelta(hours=6))
@@ -89,6 +95,19 @@ def test_a_run_whose_end_has_damaged_bytes_is_decided_after_the_timeout(minutes:
     world.sweep(minutes=301, end_timeout=timedelta(hours=6))
     assert world.edges() == [("/a", "/b")]
     assert [row.key for row in world.memory.scan(DEAD_LETTERS)] == [end.digest]
+
+
+@pytest.mark.parametrize("other", ["app 1", "app 3"], ids=["looked at first", "looked at last"])
+def test_a_run_that_a_sweep_reunites_without_its_end_is_decided_after_the_timeout(other: str) -> None:
+    assert (run_id(other) < run_id("app")) == (other == "app 1")
+    world = Applications()
+    world.deliver(_damaged(world, copy("COMPLETE", "10:00:05", application=other)))
+    world.process(copy("RUNNING", "10:00:00"))
+    for _ in range(3):
+        world.sweep(minutes=60, end_timeout=timedelta(hours=6))
+        assert world.edges() == []
+    world.sweep(minutes=301, end_timeout=timedelta(hours=6))
+    assert world.edges() == [("/a", "/b")]
 
 
 def test_a_foreign_blob_is_one_dead_letter() -> None:
