@@ -43,7 +43,7 @@ OLD_ROOMS: dict[str, int] = {
     "tests/bench": 12,
     "throughline/cli": 11,
     "throughline/cli/checks": 17,
-    "throughline/cli/commands": 18,
+    "throughline/cli/commands": 16,
     "throughline/cli/context": 25,
     "throughline/cli/deploy": 6,
     "throughline/cli/platforms": 13,

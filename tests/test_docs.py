@@ -41,6 +41,7 @@ PROOFS: dict[str, str] = {
     "throughline doctor": "tests/e2e/test_doctor.py",
     "throughline events": "tests/cli/test_run_and_events.py",
     "throughline explain": "tests/cli/test_explain.py",
+    "throughline impact": "tests/cli/test_impact.py",
     "throughline import dbt": "tests/throughline/dbt/test_dbt_files.py",
     "throughline lake": "tests/lake/tables/test_lake.py",
     "throughline prove": "tests/e2e/test_prove.py",

@@ -96,6 +96,11 @@ GROUPS: Panels = {
             "govern.check:check",
             "Check lineage against the policies of a rules file: a gate for pipelines and training jobs.",
         ),
+        "impact": _row(
+            "govern.impact:impact",
+            "Show what a change of tables or columns breaks: who owns it, the policies and classifications, the way to "
+            "each.",
+        ),
         "contract": _row("govern.contract:app", "Data contracts: what was promised, held to what runs have shown."),
     },
     "Repair": {

@@ -71,7 +71,7 @@ def as_junit(report: Report) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suite, encoding="unicode") + "\n"
 
 
-def as_sarif(report: Report) -> str:
+def as_sarif(*reports: Report) -> str:
     """A run with a result for each finding, at the line of the demand, so that pull requests show it there."""
     sarif_results = [
         _sarif_result(
@@ -82,6 +82,7 @@ def as_sarif(report: Report) -> str:
             text="\n".join([f"{result.policy}: {finding.text}", *map(str, finding.way)]),
             identity=f"{result.policy}\0{result.demand}\0{finding.text}",
         )
+        for report in reports
         for result in report.results
         for finding in result.findings
     ]
@@ -89,11 +90,11 @@ def as_sarif(report: Report) -> str:
         _sarif_result(
             report.place, line=remark.line, rule=_NO_EFFECT, level="note", text=remark.text, identity=remark.text
         )
+        for report in reports
         for remark in report.remarks
     ]
-    names = sorted(
-        {entry["ruleId"] for entry in sarif_results} | {result.demand.partition(" ")[0] for result in report.results}
-    )
+    demands = {result.demand.partition(" ")[0] for report in reports for result in report.results}
+    names = sorted({entry["ruleId"] for entry in sarif_results} | demands)
     rules = [{"id": name, "shortDescription": {"text": name.replace("_", " ")}} for name in names]
     driver = {"name": "throughline check", "rules": rules}
     log = {"$schema": _SARIF, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": sarif_results}]}

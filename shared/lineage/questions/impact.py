@@ -1,11 +1,12 @@
 """What depends on a data set or a column, and the ways between two of them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
-from shared.lineage.document import Edge, Flow
+from shared.lineage.document import Edge, Flow, Kind
 from shared.lineage.graph import LineageGraph, Way
-from shared.lineage.shortest_ways import reach
+from shared.lineage.shortest_ways import reach, way_back
 
 _Entered = Mapping[int, Edge | Flow | None]
 
@@ -14,20 +15,31 @@ _Entered = Mapping[int, Edge | Flow | None]
 class Dependent:
     """A data set, by its number, that depends on the subject of a question.
 
-    `columns`: those of it that do, if the subject is a column. `distance`: how many processes are between the subject
-    and the nearest of them. `processes`: the numbers of these, on one shortest way, in its order.
+    `columns`: those of it that do, if the subject is a column. `way`: the edges (of a data set: flows) of one shortest
+    way from the subject to the nearest of them.
     """
 
     dataset: int
     columns: tuple[int, ...]
-    distance: int
-    processes: tuple[int, ...]
+    way: tuple[Edge | Flow, ...]
+
+    @property
+    def distance(self) -> int:
+        """How many processes are between the subject and the nearest column."""
+        return len(self.way)
+
+    @property
+    def processes(self) -> tuple[int, ...]:
+        """The numbers of the processes on the way, in its order."""
+        return tuple(link.process for link in self.way)
 
 
-def dependents(graph: LineageGraph, *, dataset: int, column: int | None = None) -> tuple[Dependent, ...]:
-    """All data sets downstream of a data set, the nearest first; of a column those that its values reach. In a graph
-    with conditions also the data sets whose rows it decides, by the column that stands for all rows; what is made of
-    these is not followed.
+def dependents(
+    graph: LineageGraph, *, dataset: int, column: int | None = None, kinds: Collection[Kind] = frozenset(Kind)
+) -> tuple[Dependent, ...]:
+    """All data sets downstream of a data set, the nearest first; of a column those that its values reach, along edges
+    of these kinds. In a graph with conditions also the data sets whose rows it decides, by the column that stands for
+    all rows; what is made of these is not followed.
     """
     if column is None:
         entered = _downstream(dataset, graph.flows_out_of)
@@ -35,16 +47,15 @@ def dependents(graph: LineageGraph, *, dataset: int, column: int | None = None) 
             number: (number, ()) for number in entered if number != dataset
         }
     else:
-        entered = _downstream(column, graph.out_of)
+        entered = _downstream(column, lambda node: (edge for edge in graph.out_of(node) if edge.kind in kinds))
         columns: dict[int, list[int]] = {}
         for number in entered:
             if number != column:
                 columns.setdefault(graph.document.columns[number].dataset, []).append(number)
         nodes = {number: (numbers[0], tuple(sorted(numbers))) for number, numbers in columns.items()}
-    ways = {number: _processes_to(entered, nearest) for number, (nearest, _) in nodes.items()}
     found = (
-        Dependent(dataset=number, columns=columns_of, distance=len(ways[number]), processes=ways[number])
-        for number, (_, columns_of) in nodes.items()
+        Dependent(dataset=number, columns=columns_of, way=_way_to(entered, nearest))
+        for number, (nearest, columns_of) in nodes.items()
     )
     return tuple(sorted(found, key=lambda dependent: (dependent.distance, dependent.dataset)))
 
@@ -53,13 +64,9 @@ def _downstream(start: int, links: Callable[[int], Iterable[Edge | Flow]]) -> _E
     return reach([start], lambda node: ((link, link.output) for link in links(node)))
 
 
-def _processes_to(entered: _Entered, node: int) -> tuple[int, ...]:
-    link = entered[node]
-    way: list[int] = []
-    while link is not None:
-        way.append(link.process)
-        link = entered[link.input]
-    return tuple(way[::-1])
+def _way_to(entered: _Entered, node: int) -> tuple[Edge | Flow, ...]:
+    links: Iterator[Edge | Flow] = way_back(entered, node, attrgetter("input"))
+    return tuple(links)[::-1]
 
 
 def edges_between(graph: LineageGraph, start: int, end: int) -> tuple[Edge, ...]:

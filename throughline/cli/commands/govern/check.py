@@ -60,7 +60,7 @@ def check(
     files = forms(junit, sarif, json)
     rules = parsed_file(policy, parse_policies)
     document, facts = judged_lineage(context, home, lake)
-    reading = _reading(context, home, document, rules)
+    reading = catalog_reading(context, home, document, rules)
     number = _number(document, rules, facts, dataset) if dataset else None
     report = Report(
         place=policy,
@@ -94,7 +94,7 @@ def show(report: Report, files: Forms, annotations: Annotations | None) -> None:
             _write(form(report), place)
 
 
-def _reading(context: typer.Context, home: Path, document: LineageDocument, rules: Rules) -> CatalogReading:
+def catalog_reading(context: typer.Context, home: Path, document: LineageDocument, rules: Rules) -> CatalogReading:
     """The catalog's classifications, if the rules ask for them. Nothing else of a check on a lake needs a catalog."""
     parts = parts_if_any(context, home) if rules.asks_catalog else None
     if parts:

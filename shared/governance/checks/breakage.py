@@ -1,0 +1,202 @@
+"""What a change of a table or a column breaks: who owns it, which classifications and policies it hits, and the way.
+
+A data set is broken if it is known to depend on what is gone. It is not known if it may: along an opaque edge, through
+a process whose columns are not known, or where the change alters a value that an expression takes.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from shared.governance.checks.checking import Result
+from shared.governance.checks.findings import Finding, UpstreamLineage, UpstreamStep, Verdict
+from shared.governance.propagation import TagPropagation, TagState
+from shared.governance.rules import Policy, Rules, matching_columns, matching_datasets
+from shared.lineage.document import Edge, Flow, Kind
+from shared.lineage.graph import LineageGraph
+from shared.lineage.questions.impact import Dependent, dependents
+from shared.lineage.questions.index import LineageIndex
+
+
+class Change(StrEnum):
+    """What becomes of a table or a column. `KEEP`: a new statement writes each column that the old one wrote;
+    `REWRITE`: its columns can't be compared.
+    """
+
+    DROP = "drop"
+    RENAME = "rename"
+    RETYPE = "retype"
+    KEEP = "keep"
+    REWRITE = "rewrite"
+
+
+_ALL_BUT_OPAQUE = frozenset(Kind) - {Kind.OPAQUE}
+_CERTAIN: Mapping[Change, frozenset[Kind]] = {
+    Change.DROP: _ALL_BUT_OPAQUE,
+    Change.RENAME: _ALL_BUT_OPAQUE,
+    Change.RETYPE: frozenset({Kind.IDENTITY}),
+    Change.REWRITE: frozenset(),
+}
+"""The kinds of edges along which a change is sure to break what depends on it. An expression may take the new type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What changes: a column of a data set, by numbers, or all of it (None). `place`: the file that changes it."""
+
+    dataset: int
+    column: int | None
+    change: Change
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affected:
+    """A data set that depends on what changes. `verdict`: BROKEN or UNKNOWN; `columns`: those that depend on it, empty
+    where the whole data set does; `policies`: of the rules file, that are about it.
+    """
+
+    dataset: str
+    name: str
+    type: str
+    columns: tuple[str, ...]
+    owner: str
+    verdict: Verdict
+    classifications: tuple[str, ...]
+    policies: tuple[str, ...]
+    way: tuple[UpstreamStep, ...]
+
+    @property
+    def text(self) -> str:
+        """One line of a message."""
+        named = ", ".join(f"{self.name}.{column}" if column else f"{self.name} (all rows)" for column in self.columns)
+        facts = (("owner", (self.owner,)), ("classified", self.classifications), ("policy", self.policies))
+        known = "; ".join(f"{word} {', '.join(values)}" for word, values in facts if any(values))
+        verb = "break" if self.verdict is Verdict.BROKEN else "may break"
+        return f"{verb}: {named or self.name}{f' ({known})' if known else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breakage:
+    """What one change breaks, the nearest first. `subject`: its name as messages have it; `column`: empty for a whole
+    table; `remark`: why nothing is known of it, where that is so.
+    """
+
+    subject: str
+    change: Change
+    place: str
+    dataset: str = ""
+    column: str = ""
+    verdict: Verdict
+    affected: tuple[Affected, ...] = ()
+    remark: str = ""
+
+    @property
+    def result(self) -> Result:
+        """The same as the result of a check."""
+        findings = [Finding(verdict=each.verdict, text=each.text, way=each.way) for each in self.affected]
+        if self.remark:
+            findings.append(Finding(verdict=Verdict.UNKNOWN, text=self.remark))
+        return Result(
+            policy=self.subject,
+            demand=self.change,
+            verdict=self.verdict,
+            fails=self.verdict is not Verdict.HOLDS,
+            findings=tuple(findings),
+            found=len(findings),
+            line=1,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakageQuestion:
+    """What changes are judged by: lineage, the rules, and how their classifications spread."""
+
+    index: LineageIndex
+    lineage: UpstreamLineage
+    rules: Rules = field(default_factory=Rules)
+    tags: Mapping[str, TagPropagation] = field(default_factory=dict)
+
+    def breakage(self, subject: Subject) -> Breakage:
+        """What a change breaks."""
+        document = self.index.document
+        affected = () if subject.change is Change.KEEP else tuple(self._affected(subject))
+        verdicts = {each.verdict for each in affected}
+        return Breakage(
+            subject=document.datasets[subject.dataset].name
+            if subject.column is None
+            else self.lineage.label(subject.column),
+            change=subject.change,
+            place=subject.place,
+            dataset=document.datasets[subject.dataset].qualified_name,
+            column="" if subject.column is None else document.columns[subject.column].name,
+            verdict=next((each for each in (Verdict.BROKEN, Verdict.UNKNOWN) if each in verdicts), Verdict.HOLDS),
+            affected=affected,
+        )
+
+    def _affected(self, subject: Subject) -> Iterator[Affected]:
+        graph, certain_kinds = self.index.graph(conditions=True), _CERTAIN[subject.change]
+        possible = dependents(graph, dataset=subject.dataset, column=subject.column)
+        certain = possible if certain_kinds else ()
+        if subject.column is not None:
+            certain = dependents(graph, dataset=subject.dataset, column=subject.column, kinds=certain_kinds)
+        broken = {dependent.dataset: dependent for dependent in certain}
+        doubts = [dependent for dependent in possible if dependent.dataset not in broken]
+        if subject.column is not None:
+            doubts += self._hidden(graph, subject.dataset, possible).values()
+        for verdict, found in ((Verdict.BROKEN, certain), (Verdict.UNKNOWN, doubts)):
+            for dependent in sorted(found, key=lambda dependent: (dependent.distance, dependent.dataset)):
+                yield self._judged(dependent, verdict)
+
+    def _hidden(self, graph: LineageGraph, dataset: int, possible: tuple[Dependent, ...]) -> dict[int, Dependent]:
+        """The data sets that may depend on a column of a data set, because a process that reads it, or a dependent of
+        it, has columns that are not known; with all that is made of them.
+        """
+        columns = self.index.document.columns
+        ways: dict[int, tuple[Edge | Flow, ...]] = {dataset: ()}
+        ways |= {each.dataset: each.way for each in possible if any(columns[number].name for number in each.columns)}
+        known = {dataset, *(dependent.dataset for dependent in possible)}
+        hidden: dict[int, Dependent] = {}
+        for start, way in ways.items():
+            for flow in graph.flows_out_of(start):
+                if flow.output not in known and self._hides_columns(flow):
+                    first = Dependent(dataset=flow.output, columns=(), way=(*way, flow))
+                    hidden.setdefault(flow.output, first)
+                    for further in dependents(graph, dataset=flow.output):
+                        if further.dataset not in known:
+                            whole_way = (*first.way, *further.way)
+                            hidden.setdefault(
+                                further.dataset, Dependent(dataset=further.dataset, columns=(), way=whole_way)
+                            )
+        return hidden
+
+    def _hides_columns(self, flow: Flow) -> bool:
+        """Whether columns that a process writes are not known."""
+        written = self.index.columns.get(flow.output, ())
+        exact = self.index.document.processes[flow.process].exact
+        return not exact and (not written or not self.index.unknown.isdisjoint(written))
+
+    def _judged(self, dependent: Dependent, verdict: Verdict) -> Affected:
+        document = self.index.document
+        dataset = document.datasets[dependent.dataset]
+        columns = dependent.columns or self.index.columns.get(dependent.dataset, ())
+        tags = {name for column in columns for name in self.index.tags.get(column, ())} | set(dataset.tags)
+        tags |= {name for name, each in self.tags.items() if any(each.state(at) is TagState.TAGGED for at in columns)}
+        return Affected(
+            dataset=dataset.qualified_name,
+            name=dataset.name,
+            type=dataset.type,
+            columns=tuple(document.columns[column].name for column in dependent.columns),
+            owner=dataset.owner,
+            verdict=verdict,
+            classifications=tuple(sorted(tags)),
+            policies=tuple(
+                policy.name for policy in self.rules.policies if self._is_about(policy, dependent.dataset, columns)
+            ),
+            way=tuple(map(self.lineage.step, dependent.way)),
+        )
+
+    def _is_about(self, policy: Policy, dataset: int, columns: tuple[int, ...]) -> bool:
+        if policy.where.columns or policy.where.types:
+            return not matching_columns(self.index.document, policy.where).isdisjoint(columns)
+        return dataset in matching_datasets(self.index.document, policy.where.datasets)

@@ -1,0 +1,130 @@
+"""`throughline impact`: what a change of tables or columns breaks, before it is made."""
+
+from typing import Annotated
+
+import typer
+
+from shared.governance.checks.breakage import Breakage, BreakageQuestion, Change, Subject
+from shared.governance.checks.breakage_reports import as_markdown, reports
+from shared.governance.checks.checking import NOT_KNOWN, exit_code
+from shared.governance.checks.findings import lineage_of
+from shared.governance.checks.reports import Report, as_sarif, as_text
+from shared.governance.propagation import propagate
+from shared.governance.rules import Rules
+from shared.governance.rules_file import parse_rules
+from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_dataset
+from shared.lineage.questions.index import LineageIndex
+from shared.lineage.questions.origins import column_in_text, column_of
+from throughline.cli.commands.govern.check import catalog_reading
+from throughline.cli.commands.lineage.document_source import judged_lineage
+from throughline.cli.context.parsed_file import parsed_file
+from throughline.cli.context.target import HOME, Home
+from throughline.cli.ui.console import fail, print_json
+from throughline.cli.ui.options import AsJson, FromLake
+
+
+def impact(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="TABLE[.COLUMN]", help="What changes, by names as `search` shows them")
+    ] = None,
+    *,
+    drop: Annotated[bool, typer.Option("--drop", help="It is removed; the default")] = False,
+    rename: Annotated[bool, typer.Option("--rename", help="It gets another name")] = False,
+    retype: Annotated[bool, typer.Option("--retype", help="The columns get another type")] = False,
+    rules: Annotated[
+        str, typer.Option(metavar="FILE", help="Name the policies and classifications of this rules file that are hit")
+    ] = "",
+    lake: FromLake = "",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for a pull request")] = False,
+    as_json: AsJson = False,
+    sarif: Annotated[bool, typer.Option("--sarif", help="Print SARIF 2.1.0")] = False,
+    home: Home = HOME,
+) -> None:
+    """Show what a change of tables or columns breaks: who owns it, the policies and classifications, the way to each.
+
+    Exit code 0 if nothing breaks, 3 if something does, 4 if that is not known: some lineage does not show its columns.
+    1 and 2 are failures of the command itself, as those of `throughline check`.
+
+        throughline impact raw/orders.amount
+        throughline impact raw/orders --rename --lake build/lake
+        throughline impact raw/orders.amount raw/orders.tax --retype --rules policy.toml --markdown
+    """
+    change = _change(drop=drop, rename=rename, retype=retype)
+    if markdown + as_json + sarif > 1:
+        fail("--markdown, --json and --sarif exclude one another: give one of them", code=2)
+    if not names:
+        fail("nothing is named that changes: give a TABLE or TABLE.COLUMN, as `throughline search` shows them", code=2)
+    question = _question(context, home, lake, rules)
+    subjects = [_subject(question.index, name, change) for name in names]
+    breakages = tuple(map(question.breakage, subjects))
+    _print(breakages, markdown=markdown, as_json=as_json, sarif=sarif)
+    raise typer.Exit(exit_code(tuple(breakage.result for breakage in breakages)))
+
+
+def _change(**options: bool) -> Change:
+    changes = [Change(name) for name, is_given in options.items() if is_given]
+    if len(changes) > 1:
+        fail("--drop, --rename and --retype exclude one another: give one of them", code=2)
+    return changes[0] if changes else Change.DROP
+
+
+def _question(context: typer.Context, home: Home, lake: str, rules_place: str) -> BreakageQuestion:
+    rules = parsed_file(rules_place, parse_rules) if rules_place else Rules()
+    document, facts = judged_lineage(context, home, lake)
+    if not document.datasets:
+        fail(
+            "there is no lineage yet, so what breaks is not known: `throughline status` shows what has arrived",
+            code=NOT_KNOWN,
+        )
+    tags = catalog_reading(context, home, document, rules).tags
+    return BreakageQuestion(
+        index=LineageIndex(document),
+        lineage=lineage_of(document),
+        rules=rules,
+        tags=propagate(document, rules, today=facts.now.date(), catalog=tags),
+    )
+
+
+def _subject(index: LineageIndex, text: str, change: Change) -> Subject:
+    """The table or the column of this name; ends the command with the nearest ones where there is none."""
+    document = index.document
+    column = column_in_text(document, text)
+    if column is not None:
+        return Subject(dataset=document.columns[column].dataset, column=column, change=change)
+    try:
+        dataset = find_dataset(document, text)
+    except AmbiguousNameError as error:
+        fail(str(error), code=2)
+    except UnknownNameError as error:
+        fail(_unknown(index, text, error), code=2)
+    if change is Change.RETYPE:
+        fail(f"only columns have a type: name one of {text}, as {text}.COLUMN", code=2)
+    return Subject(dataset=dataset, column=None, change=change)
+
+
+def _unknown(index: LineageIndex, text: str, error: UnknownNameError) -> str:
+    """The sentence about a name that no table and no column has."""
+    table, _, column = text.rpartition(".")
+    nearest = index.nearest(text) or index.nearest(table)
+    try:
+        find_dataset(index.document, table or text)
+    except (AmbiguousNameError, UnknownNameError):
+        hint = f"The nearest are {', '.join(nearest)}" if nearest else "`throughline search` finds names"
+        return f"{error}. {hint}"
+    try:
+        column_of(index.document, table, column)
+    except UnknownNameError as unknown:
+        return str(unknown)
+    return str(error)
+
+
+def _print(breakages: tuple[Breakage, ...], *, markdown: bool, as_json: bool, sarif: bool) -> None:
+    if as_json:
+        print_json(breakages)
+    elif markdown:
+        typer.echo(as_markdown(breakages), nl=False)
+    elif sarif:
+        typer.echo(as_sarif(*reports(breakages)), nl=False)
+    else:
+        typer.echo(as_text(Report(place="", results=tuple(each.result for each in breakages))), nl=False)
