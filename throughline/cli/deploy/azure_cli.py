@@ -46,7 +46,7 @@ _HELP = (
         r"without additional quota|quota of 0|QuotaExceeded",
         (
             "The subscription has no quota of its region for this size: ask for it in the portal (Quotas, App "
-            "Service), or choose another planSize, as S1 (docs/operate/deploy.md, step 1)"
+            "Service), or choose another planSize, as S1 (docs/operate/deploy.md, step 2)"
         ),
     ),
     (

@@ -29,7 +29,8 @@ def purge(
 
     Assets that a scan found stay, and so do placeholders that other lineage uses or that people have described. Events
     stay too: `throughline replay` creates everything again. Running functions keep publishing: to keep the catalog
-    empty, stop them, purge, and set THROUGHLINE_SHADOW=true before they start.
+    empty, stop the worker (not the receiver: events would be lost), purge, and set THROUGHLINE_SHADOW=true before it
+    starts.
 
         throughline purge --plan
         throughline purge --yes
