@@ -14,7 +14,7 @@ from tests.infra.snapshots import INFRA, Snapshot, snapshot_of
 
 ROOT = INFRA.parent
 AZD = {"AZURE_ENV_NAME": "lineage", "AZURE_LOCATION": "westeurope", "PURVIEW_ACCOUNT_NAME": "acme"}
-PAGES = ("deploy", "closed-networks", "security")
+PAGES = ("deploy", "closed-networks", "security", "lineage-app", "canary")
 
 
 def test_azd_s_file_without_variables_gives_the_template_s_defaults(
@@ -44,7 +44,7 @@ def files() -> dict[str, str]:
     found = {}
     for page in PAGES:
         text = (ROOT / f"docs/operate/{page}.md").read_text()
-        for number, block in enumerate(re.findall(r"^```bicep\n(.*?)^```", text, re.MULTILINE | re.DOTALL), 1):
+        for number, block in enumerate(re.findall(r"^ *```bicep\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL), 1):
             found[f"{page} {number}"] = block
     return found
 
