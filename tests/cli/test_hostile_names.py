@@ -176,6 +176,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "impact as Markdown": (CLEAN, "--rules", "rules.toml", "--markdown"),
     "impact as SARIF": (CLEAN, "--sarif"),
     "impact as JSON": (CLEAN, "--json"),
+    "impact of a range": ("--from-diff", f"gone{HOSTILE}", "--repo", f"no{HOSTILE}"),
     "contract check": ("contract.json",),
     "contract check for GitHub": ("contract.json", "--annotations", "github"),
     "contract check as SARIF": ("contract.json", "--sarif", "-"),

@@ -160,7 +160,7 @@ def test_sarif_is_valid_and_has_each_broken_data_set(parts: Parts) -> None:
         (("/silver/orders", "--retype"), 2, "only columns have a type"),
         (("/silver/orders", "--drop", "--rename"), 2, "exclude one another"),
         (("/silver/orders", "--json", "--sarif"), 2, "exclude one another"),
-        ((), 2, "nothing is named that changes"),
+        ((), 2, "say what changes"),
     ],
 )
 def test_bad_input_gets_a_sentence(parts: Parts, arguments: tuple[str, ...], code: int, sentence: str) -> None:

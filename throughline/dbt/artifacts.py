@@ -78,6 +78,7 @@ class Node(_Part, frozen=True):
     schema: str | None = None
     alias: str | None = None
     identifier: str | None = None
+    original_file_path: str | None = None
     description: str | None = None
     columns: dict[str, DescribedColumn] | None = None
     config: Settings | None = None

@@ -39,7 +39,8 @@ class Statement:
 
     `kind`: one of `KINDS`. `target`: the table it writes; None for a query. `sources`: the tables it reads, each once;
     without the target of a change in place. `columns`: the pairs that are certain without the tables' schemas.
-    `constants`: output columns of literals alone. `outputs`: a query's columns in order, empty unless all are known.
+    `constants`: output columns of literals alone. `outputs`: the columns of a query, or of a table or view that is
+    created, in order; empty unless all are known.
     """
 
     kind: str

@@ -47,10 +47,14 @@ class StatementContext:
 
 def _query(context: StatementContext, node: exp.Expr) -> StatementParts:
     output = context.queries.query(node, None)
-    columns = output.relation.columns
-    names = tuple(name for name, _ in columns)
-    outputs = names if all(names) and not output.relation.is_open else ()
+    columns, outputs = output.relation.columns, _outputs(output.relation)
     return StatementParts(kind="select", target=None, read=(node,), columns=columns, rows=output.rows, outputs=outputs)
+
+
+def _outputs(relation: QueryRelation) -> tuple[str, ...]:
+    """The names of the columns in order; empty unless all are known."""
+    names = tuple(name for name, _ in relation.columns)
+    return names if all(names) and not relation.is_open else ()
 
 
 def _create(context: StatementContext, node: exp.Expr) -> StatementParts | None:
@@ -63,12 +67,21 @@ def _create(context: StatementContext, node: exp.Expr) -> StatementParts | None:
     if isinstance(clone, exp.Clone):
         return StatementParts(kind="clone", target=target, read=(clone.this,))
     if query is None:
-        return StatementParts(kind="create_table", target=target) if object_kind == "TABLE" else None
+        defined = tuple(definition.name for definition in nodes(schema) if isinstance(definition, exp.ColumnDef))
+        is_table = object_kind == "TABLE"
+        return StatementParts(kind="create_table", target=target, outputs=defined) if is_table else None
     names = [node_of_name.name for node_of_name in nodes(schema)]
     output = context.queries.query(query, None)
     kind = _view(node) if object_kind == "VIEW" else "rtas" if node.args.get("replace") else "ctas"
-    columns = output.relation.renamed(names).columns
-    return StatementParts(kind=kind, target=target, read=(query,), columns=columns, rows=output.rows)
+    relation = output.relation.renamed(names)
+    return StatementParts(
+        kind=kind,
+        target=target,
+        read=(query,),
+        columns=relation.columns,
+        rows=output.rows,
+        outputs=_outputs(relation),
+    )
 
 
 def _view(node: exp.Expr) -> str:

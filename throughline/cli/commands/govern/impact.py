@@ -1,9 +1,11 @@
 """`throughline impact`: what a change of tables or columns breaks, before it is made."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from shared.errors import Misconfigured
 from shared.governance.checks.breakage import Breakage, BreakageQuestion, Change, Subject
 from shared.governance.checks.breakage_reports import as_markdown, reports
 from shared.governance.checks.checking import NOT_KNOWN, exit_code
@@ -15,12 +17,16 @@ from shared.governance.rules_file import parse_rules
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_dataset
 from shared.lineage.questions.index import LineageIndex
 from shared.lineage.questions.origins import column_in_text, column_of
+from throughline.changes.breakages import breakages_of
+from throughline.changes.git_range import changed_files
+from throughline.changes.table_changes import TableChange, table_changes
 from throughline.cli.commands.govern.check import catalog_reading
 from throughline.cli.commands.lineage.document_source import judged_lineage
 from throughline.cli.context.parsed_file import parsed_file
 from throughline.cli.context.target import HOME, Home
-from throughline.cli.ui.console import fail, print_json
+from throughline.cli.ui.console import counted, fail, note, print_json
 from throughline.cli.ui.options import AsJson, FromLake
+from throughline.dbt.artifacts import read_project
 
 
 def impact(
@@ -32,6 +38,14 @@ def impact(
     drop: Annotated[bool, typer.Option("--drop", help="It is removed; the default")] = False,
     rename: Annotated[bool, typer.Option("--rename", help="It gets another name")] = False,
     retype: Annotated[bool, typer.Option("--retype", help="The columns get another type")] = False,
+    from_diff: Annotated[
+        str, typer.Option(metavar="RANGE", help="What the SQL files and dbt models changed in this range of git break")
+    ] = "",
+    repo: Annotated[Path, typer.Option(metavar="FOLDER", help="The repository of --from-diff")] = Path(),
+    dbt: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="dbt's folder `target`, whose manifest.json names models in full"),
+    ] = None,
     rules: Annotated[
         str, typer.Option(metavar="FILE", help="Name the policies and classifications of this rules file that are hit")
     ] = "",
@@ -44,22 +58,36 @@ def impact(
     """Show what a change of tables or columns breaks: who owns it, the policies and classifications, the way to each.
 
     Exit code 0 if nothing breaks, 3 if something does, 4 if that is not known: some lineage does not show its columns.
-    1 and 2 are failures of the command itself, as those of `throughline check`.
+    1 and 2 are failures of the command itself, as those of `throughline check`. --from-diff compares the columns that
+    each changed statement and model wrote before with those after; it runs no dbt.
 
         throughline impact raw/orders.amount
         throughline impact raw/orders --rename --lake build/lake
         throughline impact raw/orders.amount raw/orders.tax --retype --rules policy.toml --markdown
+        throughline impact --from-diff main...HEAD --rules policy.toml --markdown
     """
     change = _change(drop=drop, rename=rename, retype=retype)
     if markdown + as_json + sarif > 1:
         fail("--markdown, --json and --sarif exclude one another: give one of them", code=2)
-    if not names:
-        fail("nothing is named that changes: give a TABLE or TABLE.COLUMN, as `throughline search` shows them", code=2)
+    if bool(names) == bool(from_diff):
+        fail("say what changes: either tables or columns, as `throughline search` shows them, or --from-diff", code=2)
+    changes = _changes(from_diff, repo, dbt) if from_diff else ()
     question = _question(context, home, lake, rules)
-    subjects = [_subject(question.index, name, change) for name in names]
-    breakages = tuple(map(question.breakage, subjects))
+    subjects = [_subject(question.index, name, change) for name in names or ()]
+    breakages = (*map(question.breakage, subjects), *breakages_of(question, changes))
     _print(breakages, markdown=markdown, as_json=as_json, sarif=sarif)
     raise typer.Exit(exit_code(tuple(breakage.result for breakage in breakages)))
+
+
+def _changes(commits: str, repo: Path, dbt: Path | None) -> tuple[TableChange, ...]:
+    """What the files changed in a range do to tables; ends the command where there is no such range or project."""
+    try:
+        files = changed_files(repo, commits)
+        nodes = read_project(dbt).nodes.values() if dbt else ()
+    except Misconfigured as error:
+        fail(str(error), code=2)
+    note("compared", f"{counted(len(files), 'SQL file')} changed in {commits}")
+    return tuple(table_changes(files, nodes))
 
 
 def _change(**options: bool) -> Change:
