@@ -47,6 +47,7 @@ PROOFS: dict[str, str] = {
     "throughline prove": "tests/e2e/test_prove.py",
     "throughline publish": "tests/cli/test_publish_command.py",
     "throughline purge": "tests/cli/test_control.py",
+    "throughline mcp": "tests/cli/test_mcp.py",
     "throughline purview attributes": "tests/cli/test_purview_commands.py",
     "throughline purview grant": "tests/cli/test_purview_commands.py",
     "throughline reconcile": "tests/cli/test_reconcile_command.py",

@@ -9,6 +9,8 @@ _EXTRAS = {
     "pyarrow": "lake",
     "azure.functions": "functions",
     "opentelemetry": "functions",
+    "mcp": "mcp",
+    "anyio": "mcp",
     "starlette": "dev",
     "uvicorn": "dev",
     "cronsim": "dev",

@@ -7,9 +7,14 @@ from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from operator import attrgetter
+from typing import TypeVar
+
+from msgspec import structs
 
 from shared.lineage.document import NOT_SET, Dataset, Edge, Flow, LineageDocument
 from shared.model import EXCLUDED
+
+_Link = TypeVar("_Link", Edge, Flow)
 
 
 class Way(StrEnum):
@@ -100,6 +105,22 @@ def valid(each: Edge | Flow, document: LineageDocument, at: datetime | None) -> 
         return each.valid_to == NOT_SET
     began = each.valid_from == NOT_SET or document.times[each.valid_from] <= at
     return began and (each.valid_to == NOT_SET or at < document.times[each.valid_to])
+
+
+def document_at(document: LineageDocument, at: datetime) -> LineageDocument:
+    """The document whose edges and flows of now are those that were valid at a time. Data sets, columns and processes
+    are all of its history.
+    """
+    return structs.replace(
+        document,
+        history=False,
+        flows=_as_now(flow for flow in document.flows if valid(flow, document, at)),
+        edges=_as_now(edge for edge in document.edges if valid(edge, document, at)),
+    )
+
+
+def _as_now(links: Iterable[_Link]) -> tuple[_Link, ...]:
+    return tuple(structs.replace(link, valid_from=NOT_SET, valid_to=NOT_SET) for link in links)
 
 
 def unknown_columns(document: LineageDocument, *, at: datetime | None = None) -> frozenset[int]:

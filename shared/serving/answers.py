@@ -2,6 +2,7 @@
 column with an empty name stands for all rows.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from typing import TypeVar
@@ -10,7 +11,7 @@ import msgspec
 from msgspec import to_builtins
 
 from shared.lineage.document import Edge
-from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_column, find_dataset
+from shared.lineage.graph import AmbiguousNameError, UnknownNameError, Way, find_column, find_dataset
 from shared.lineage.questions.differences import differences
 from shared.lineage.questions.impact import dependents, edges_between, flows_between
 from shared.lineage.questions.origins import origin_document, origins_of
@@ -86,6 +87,45 @@ class Impact(_Value, frozen=True):
 
     total: int
     results: tuple[Affected, ...]
+
+
+class Neighbour(_Value, frozen=True):
+    """A data set, or a column of it (None: the data set), and how many steps it is away."""
+
+    dataset: str
+    type: str
+    owner: str
+    column: str | None
+    distance: int
+
+
+class Neighbours(_Value, frozen=True):
+    """Data sets or columns on one side of the subject, the nearest first, and how many there are in all."""
+
+    total: int
+    results: tuple[Neighbour, ...]
+
+
+class CoveredDataset(_Value, frozen=True):
+    """A data set: how many columns it has, and of how many the source is not known. `written`: whether a process on
+    record writes it.
+    """
+
+    dataset: str
+    written: bool
+    columns: int
+    unknown: int
+
+
+class Coverage(_Value, frozen=True):
+    """How complete lineage is: numbers of columns of the data sets that processes write, and of those without a known
+    source; the data sets, those with most of these first, and how many there are in all.
+    """
+
+    columns: int
+    unknown: int
+    total: int
+    results: tuple[CoveredDataset, ...]
 
 
 class Step(_Value, frozen=True):
@@ -201,6 +241,54 @@ def impact(view: LineageView, dataset: str, column: str | None, limit: int, offs
             )
             for match in _page(every, limit, offset)
         ),
+    )
+
+
+def neighbours(
+    view: LineageView, dataset: str, column: str | None, limit: int, offset: int, *, way: Way, depth: int
+) -> Neighbours:
+    """What a data set or a column is made of (`way` upstream), or what is made of it, at most `depth` steps away."""
+    document, graph, number = view.document, view.graph(), dataset_number(view, dataset)
+    if column is None:
+        reached = graph.datasets([number], way, depth=depth)
+    else:
+        reached = graph.columns([column_number(view, number, column)], way, depth=depth)
+    every = sorted((distance, node) for node, distance in reached.distance.items() if distance)
+
+    def neighbour(distance: int, node: int) -> Neighbour:
+        fact = document.datasets[node if column is None else document.columns[node].dataset]
+        return Neighbour(
+            dataset=fact.qualified_name,
+            type=fact.type,
+            owner=fact.owner,
+            column=None if column is None else document.columns[node].name,
+            distance=distance,
+        )
+
+    return Neighbours(total=len(every), results=tuple(neighbour(*end) for end in _page(every, limit, offset)))
+
+
+def coverage(view: LineageView, dataset: str | None, limit: int, offset: int) -> Coverage:
+    """How many columns have a known source, of all data sets or of one."""
+    document = view.document
+    written = {end for process in document.processes for end in process.outputs}
+    unknown = Counter(document.columns[number].dataset for number in view.unknown)
+    numbers = range(len(document.datasets)) if dataset is None else (dataset_number(view, dataset),)
+    every = [
+        CoveredDataset(
+            dataset=document.datasets[number].qualified_name,
+            written=number in written,
+            columns=len(view.columns.get(number, ())),
+            unknown=unknown[number],
+        )
+        for number in numbers
+    ]
+    every.sort(key=lambda covered: (-covered.unknown, not covered.written, covered.dataset))
+    return Coverage(
+        columns=sum(covered.columns for covered in every if covered.written),
+        unknown=sum(covered.unknown for covered in every if covered.written),
+        total=len(every),
+        results=tuple(_page(every, limit, offset)),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shared.lineage.graph import Way
 from shared.serving import answers, marquez
 from shared.serving import marquez_values as values
 from shared.serving.requests import LIMIT, OFFSET, Parameter
@@ -40,6 +41,20 @@ def _page(arguments: Arguments) -> tuple[int, int]:
 
 
 _QUESTIONS = "throughline/"
+
+
+def _neighbours(way: Way, meaning: str) -> Route:
+    return Route(
+        path=f"{_QUESTIONS}{way}",
+        meaning=meaning,
+        answer=answers.Neighbours,
+        parameters=(DATASET, COLUMN, DEPTH, *_PAGE),
+        run=lambda view, arguments: answers.neighbours(
+            view, arguments["dataset"], arguments["column"], *_page(arguments), way=way, depth=arguments["depth"]
+        ),
+    )
+
+
 DAYS, COMPARE, OPENAPI = f"{_QUESTIONS}days", f"{_QUESTIONS}compare", "openapi.json"
 """Paths of answers that are not about one document."""
 
@@ -147,6 +162,8 @@ ROUTES: tuple[Route, ...] = (
             view, arguments["dataset"], arguments["column"], *_page(arguments), conditions=arguments["conditions"]
         ),
     ),
+    _neighbours(Way.UPSTREAM, "What a data set or a column is made of"),
+    _neighbours(Way.DOWNSTREAM, "What is made of a data set or a column"),
     Route(
         path=f"{_QUESTIONS}ways",
         meaning="All ways from one data set or column to another",
@@ -174,10 +191,17 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         path=f"{_QUESTIONS}unknown",
-        meaning="The columns whose source is not namespaces",
+        meaning="The columns whose source is not known",
         answer=answers.Columns,
         parameters=_PAGE,
         run=lambda view, arguments: answers.unknown(view, *_page(arguments)),
+    ),
+    Route(
+        path=f"{_QUESTIONS}coverage",
+        meaning="How many columns have a known source, of all data sets or of one",
+        answer=answers.Coverage,
+        parameters=(Parameter(name="dataset", meaning=DATASET.meaning), *_PAGE),
+        run=lambda view, arguments: answers.coverage(view, arguments["dataset"], *_page(arguments)),
     ),
 )
 """Answers about one document: each takes `as_of` too."""

@@ -10,11 +10,13 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
+from datetime import time as time_of_day
 from typing import Protocol
 
 from shared.errors import StorageUnavailable
 from shared.lineage.document import UnreadableDocumentError, decoded
+from shared.lineage.graph import document_at
 from shared.serving.view import LineageView
 from shared.storage.port import Storage
 from shared.storage_layout import DAILY, NEWEST, PUBLISHED, daily_document
@@ -49,7 +51,7 @@ class Shelf(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneDocument:
-    """A document in memory, without earlier ones."""
+    """A document in memory; the earlier ones are its own history, where it has one."""
 
     view: LineageView
     problem: str = ""
@@ -59,12 +61,19 @@ class OneDocument:
         return self.view
 
     def of(self, day: date) -> LineageView:
-        """There is none."""
-        raise NotPublishedError(f"this document has no state of {day}: the app at an address keeps one a day")
+        """As the protocol says."""
+        document = self.view.document
+        if not document.history:
+            raise NotPublishedError(
+                f"this document has no state of {day}: a lake has a history, and the app at an address keeps one a day"
+            )
+        end = datetime.combine(day, time_of_day.max, tzinfo=UTC)
+        return LineageView(document_at(document, end), f"{self.view.name} {day}", title=f"Lineage of {day}")
 
     def days(self) -> tuple[date, ...]:
-        """None."""
-        return ()
+        """The days of changes."""
+        document = self.view.document
+        return tuple(sorted({moment.date() for moment in document.times})) if document.history else ()
 
 
 def _in_thread(work: Callable[[], None]) -> None:

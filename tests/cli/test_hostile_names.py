@@ -211,6 +211,7 @@ NO_NAMES = {
     "purview grant": "names of a Purview account: its printing is the same function",
     "purview attributes": "the same",
     "prove": "takes names out of what it prints: tests/cli/prove",
+    "mcp": "prints nothing; what it answers: tests/cli/test_mcp.py",
     "lake run": "prints counts",
     "lake compact": "prints counts",
     "lake publish": "prints counts",

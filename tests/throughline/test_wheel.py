@@ -95,6 +95,16 @@ def test_a_command_with_missing_dependencies_names_the_extra(installed: Path, tm
     assert "Traceback" not in done.stderr
 
 
+def test_a_command_without_its_extra_names_the_extra(installed: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [str(installed / "throughline"), "mcp"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: this command needs anyio: run pip install 'throughline[mcp]'\n",
+    )
+
+
 def test_only_imports_and_module_names_are_rewritten() -> None:
     source = (
         'from shared.model import Asset\nfrom sharedness import x\nname = "é", "shared.model", "shared/model.py"\n'

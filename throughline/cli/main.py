@@ -60,6 +60,10 @@ GROUPS: Panels = {
             "lineage.search:search",
             "Find data sets and columns, the best match first, as the search of `throughline view` does.",
         ),
+        "mcp": _row(
+            "assistants.mcp:mcp",
+            "Answer an assistant's questions about lineage: a server of the Model Context Protocol (MCP) over stdio.",
+        ),
         "show": _row(
             "lineage.show:show",
             "Show the lineage of a data set in the catalog as a tree: its sources, and what is made of it.",

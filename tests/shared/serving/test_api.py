@@ -44,6 +44,10 @@ ANSWERED: tuple[tuple[str, dict[str, str], dict[str, str]], ...] = (
     ),
     (f"{QUESTIONS}masks", {}, {}),
     (f"{QUESTIONS}unknown", {}, {}),
+    (f"{QUESTIONS}upstream", {}, {"dataset": "mart/report", "column": "customer", "depth": "1"}),
+    (f"{QUESTIONS}downstream", {}, {"dataset": "raw/customers", "limit": "1"}),
+    (f"{QUESTIONS}coverage", {}, {}),
+    (f"{QUESTIONS}coverage", {}, {"dataset": "clean/customers"}),
     (f"{QUESTIONS}days", {}, {}),
 )
 REFUSED: tuple[tuple[int, str, dict[str, str], str], ...] = (

@@ -36,6 +36,11 @@ def lineage_document(context: typer.Context, home: Path, lake: str, *, sql: bool
         parts = parts_of(context, home)
         with reported():
             document = document_of_record(parts.storage, parts.publishing, statements=sql)
+    return not_empty(document)
+
+
+def not_empty(document: LineageDocument) -> LineageDocument:
+    """The same document; ends the command where there is no lineage yet."""
     if not document.datasets:
         fail(
             "there is no lineage yet: no run has written a data set. `throughline status` shows what has arrived, and"
