@@ -118,7 +118,7 @@ OLD_ROOMS: dict[str, int] = {
     "tests/spark_listener": 8,
     "tests/lake": 19,
     "tests/support": 10,
-    "tests/throughline": 16,
+    "tests/throughline": 14,
     "tests/viewer": 27,
     "throughline": 8,
 }
