@@ -2,12 +2,15 @@
 
 import gzip
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import anyio
@@ -34,6 +37,16 @@ from throughline.cli.commands.assistants.server import INSTRUCTIONS, Assistant, 
 Json = Any
 JOBS = ("customer_master", "customer_merge")
 FILES, DELTA = "file:///data/throughline/files", "file:///data/throughline/delta"
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
 BEFORE = datetime(2026, 11, 1, tzinfo=UTC)
 MERGED = datetime(2026, 11, 20, 10, tzinfo=UTC)
 POLICY = """
@@ -430,6 +443,21 @@ def test_an_answer_of_an_older_document_says_why() -> None:
     parts.storage.put_new("published", "newest/99990101T000000-bad.json.gz", b"no gzip")
     answered(served, "coverage")
     assert "cannot be read" in json.loads(answered(served, "coverage").text)["problem"]
+
+
+def test_ctrl_c_ends_the_server_while_it_waits_for_the_client(tmp_path: Path) -> None:
+    (tmp_path / "lineage.json").write_bytes(encoded(wide(1)))
+    command = [sys.executable, "-m", "throughline", "mcp", "--document", str(tmp_path / "lineage.json")]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(f"{json.dumps(INITIALIZE)}\n")
+        process.stdin.flush()
+        assert "protocolVersion" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == -signal.SIGINT
+        assert "Traceback" not in process.stderr.read()
 
 
 @pytest.mark.parametrize(

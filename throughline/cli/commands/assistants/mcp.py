@@ -1,8 +1,8 @@
 """`throughline mcp`: lineage for assistants, by the Model Context Protocol."""
 
-import contextlib
 import gzip
 import json
+import signal
 import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -70,8 +70,9 @@ def mcp(
         return _checked(context, home, rules, policy, judged) if rules else None
 
     note("mcp", "answers on standard input and output, until the client closes them")
-    with contextlib.suppress(KeyboardInterrupt):
-        serve(Assistant(LineageService(shelf, version("throughline")), policies if rules else None))
+    # The thread that waits for input ends with the process only.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    serve(Assistant(LineageService(shelf, version("throughline")), policies if rules else None))
 
 
 def shelf_of_record(parts: Worker) -> Shelf | None:
