@@ -4,15 +4,15 @@ A data set is broken if it is known to depend on what is gone. It is not known i
 a process whose columns are not known, or where the change alters a value that an expression takes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from shared.governance.checks.checking import Result
 from shared.governance.checks.findings import Finding, UpstreamLineage, UpstreamStep, Verdict
 from shared.governance.propagation import TagPropagation, TagState
-from shared.governance.rules import Policy, Rules, matching_columns, matching_datasets
-from shared.lineage.document import Edge, Flow, Kind
+from shared.governance.rules import Rules, matching_columns, matching_datasets
+from shared.lineage.document import Edge, Flow, Kind, LineageDocument
 from shared.lineage.graph import LineageGraph
 from shared.lineage.questions.impact import Dependent, dependents
 from shared.lineage.questions.index import LineageIndex
@@ -109,12 +109,37 @@ class Breakage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySubject:
+    """The data sets that a policy is about, by numbers; or the columns, where it names some (else None)."""
+
+    name: str
+    datasets: frozenset[int]
+    columns: frozenset[int] | None
+
+    def is_about(self, dataset: int, columns: Iterable[int]) -> bool:
+        """Whether the policy is about a data set, or about one of these columns of it."""
+        return dataset in self.datasets if self.columns is None else not self.columns.isdisjoint(columns)
+
+
+def policy_subjects(document: LineageDocument, rules: Rules) -> tuple[PolicySubject, ...]:
+    """What each policy of the rules is about."""
+    return tuple(
+        PolicySubject(
+            name=policy.name,
+            datasets=matching_datasets(document, policy.where.datasets),
+            columns=matching_columns(document, policy.where) if policy.where.columns or policy.where.types else None,
+        )
+        for policy in rules.policies
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BreakageQuestion:
-    """What changes are judged by: lineage, the rules, and how their classifications spread."""
+    """What changes are judged by: lineage, the rules' policies, and how their classifications spread."""
 
     index: LineageIndex
     lineage: UpstreamLineage
-    rules: Rules = field(default_factory=Rules)
+    policies: tuple["PolicySubject", ...] = ()
     tags: Mapping[str, TagPropagation] = field(default_factory=dict)
 
     def breakage(self, subject: Subject) -> Breakage:
@@ -190,13 +215,6 @@ class BreakageQuestion:
             owner=dataset.owner,
             verdict=verdict,
             classifications=tuple(sorted(tags)),
-            policies=tuple(
-                policy.name for policy in self.rules.policies if self._is_about(policy, dependent.dataset, columns)
-            ),
+            policies=tuple(policy.name for policy in self.policies if policy.is_about(dependent.dataset, columns)),
             way=tuple(map(self.lineage.step, dependent.way)),
         )
-
-    def _is_about(self, policy: Policy, dataset: int, columns: tuple[int, ...]) -> bool:
-        if policy.where.columns or policy.where.types:
-            return not matching_columns(self.index.document, policy.where).isdisjoint(columns)
-        return dataset in matching_datasets(self.index.document, policy.where.datasets)

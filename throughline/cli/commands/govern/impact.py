@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from shared.errors import Misconfigured
-from shared.governance.checks.breakage import Breakage, BreakageQuestion, Change, Subject
+from shared.governance.checks.breakage import Breakage, BreakageQuestion, Change, Subject, policy_subjects
 from shared.governance.checks.breakage_reports import as_markdown, reports
 from shared.governance.checks.checking import NOT_KNOWN, exit_code
 from shared.governance.checks.findings import lineage_of
@@ -109,7 +109,7 @@ def _question(context: typer.Context, home: Home, lake: str, rules_place: str) -
     return BreakageQuestion(
         index=LineageIndex(document),
         lineage=lineage_of(document),
-        rules=rules,
+        policies=policy_subjects(document, rules),
         tags=propagate(document, rules, today=facts.now.date(), catalog=tags),
     )
 
