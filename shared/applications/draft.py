@@ -189,7 +189,7 @@ class Draft:
         own_times = (previous.first, previous.ended) != (state.first, state.ended) or (
             previous.last != state.last and not state.ended
         )
-        if not (previous.shares or state.is_entangled):
+        if not (previous.shares or previous.is_entangled or state.is_entangled):
             changed = (
                 new or old
                 for digest in self.contents.keys() | previous.contents.keys()

@@ -55,6 +55,8 @@ class Folding:
         self.records: dict[str, RunRecord] = {}
         self.events: dict[str, dict[str, Event]] = defaultdict(dict)
         self.unfolded: set[str] = set()
+        self.processes: frozenset[str] = frozenset()
+        """The keys of the processes that the last fold changed."""
 
     def add(self, events: Sequence[Event]) -> None:
         for item in events:
@@ -70,6 +72,7 @@ class Folding:
                 runs |= folded.companions
             assert not folded.errors
             self.state, self.unfolded = folded.state, self.unfolded - runs
+            self.processes = folded.processes
             self.records |= folded.records
 
     def _input(self, run: str) -> RunInput:
@@ -164,6 +167,20 @@ def test_a_failure_takes_back_that_a_data_set_was_dropped() -> None:
     second = fold(application, first.state, {run: _input(first.records[run], dropped, failed)})
     assert second.assets == {key}, "the publisher is told"
     assert (second.state.lifecycle, second.state.assets[key].latest) == ({}, ())
+
+
+def test_a_process_that_a_dropped_data_set_hid_is_published_when_the_drop_failed_after_all() -> None:
+    """The run of the drop says of the process what another run of the same moment says, too."""
+    fields: Mapping[str, Any] = {"inputs": ["/a"], "outputs": ["/s"], "application": "app"}
+    write = decode(event("w", "COMPLETE", "12:00:00", **fields))
+    drop, failure = (
+        decode(event("d", kind, "12:00:00", states={"/s": ("DROP", "")}, **fields)) for kind in ("COMPLETE", "FAIL")
+    )
+    hidden = Folding(run_id("app"))
+    hidden.add([write, drop])
+    assert hidden.shares() == {}
+    hidden.add([failure])
+    assert hidden.processes == hidden.shares().keys() != set()
 
 
 def test_a_run_leaves_a_content_to_its_other_supporters() -> None:
