@@ -18,7 +18,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE = "throughline"
 SHARED = "shared"
-FUNCTIONS = ("receiver_function", "parser_function", "sweeper_function")
+FUNCTIONS = ("receiver_function", "parser_function", "sweeper_function", "lineage_function")
 FILES = (
     "host.json",
     ".python-version",

@@ -33,7 +33,7 @@ SITES = {name: f"{BASE}/providers/Microsoft.Web/sites/{name}" for name in (RECEI
 PRINCIPALS = {RECEIVER: "11111111-0000-4000-8000-000000000001", WORKER: "11111111-0000-4000-8000-000000000002"}
 SECRET = "never-to-be-shown"  # noqa: S105 - planted, to see that nothing shows it
 
-OFF = {RECEIVER: FUNCTIONS[2:], WORKER: FUNCTIONS[:2]}
+OFF = {RECEIVER: FUNCTIONS[1:], WORKER: FUNCTIONS[:1]}
 ROLES = json.loads((Path(__file__).parents[3] / "infra/roles.json").read_text())
 
 

@@ -8,11 +8,11 @@ from throughline.cli.checks.azure.deployed import Deployed
 from throughline.cli.checks.azure.reading import WEB, get, listed
 from throughline.cli.checks.findings import CheckResult, Places, bad, good
 
-FUNCTIONS = ("receiver_function", "parser_function", "sweeper_function")
+_RUNS = {"receiver": ("receiver_function",), "worker": ("parser_function", "sweeper_function")}
+FUNCTIONS = (*_RUNS["receiver"], *_RUNS["worker"])
 """Every package holds all of them; each app has those of the other one switched off."""
 
 _OUTPUTS = {"receiver": "RECEIVER_NAME", "worker": "WORKER_NAME"}
-_RUNS = {"receiver": FUNCTIONS[:2], "worker": FUNCTIONS[2:]}
 PARSER = "parser_function"
 
 
