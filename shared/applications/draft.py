@@ -61,7 +61,7 @@ class Draft:
     # --- what a run says
 
     def take_out(self, run_id: str, record: RunRecord) -> None:
-        """Take out what a run said so far. The record of a run that is stale may not say all of that."""
+        """Remove what a run contributes. The record of a stale run may lack some: the whole state is searched."""
         is_stale = run_id in self.previous.stale
         for digest in list(self.contents) if is_stale else (digest for _, digest in record.contents):
             content = self.contents.get(digest)

@@ -85,7 +85,7 @@ class RunInput:
 class Folded:
     """The next `state`, the `records` of the runs that were folded, the keys of the processes and data sets about which
     the application says something else now, and the errors of the runs that can't be used, by run. `companions`: runs
-    that must be folded with these; then nothing else is said.
+    that must be folded with these; all other fields are empty then.
     """
 
     state: ApplicationState
@@ -230,16 +230,19 @@ class _Fold:
 
     def _facts(self, ended_runs: Mapping[str, MergedRun]) -> ApplicationFacts:
         """The facts of the application. They only grow, unless a run that gave some belongs elsewhere after all, or
-        can't be used any more: then they are those of all other runs.
+        can't be used any more: then they are those of all other runs. A closed run keeps giving what it gave.
         """
         own_facts = {run_id: application_facts_of(run) for run_id, run in ended_runs.items()}
+        own_facts |= {
+            run_id: run.record.facts
+            for run_id, run in self.runs.items()
+            if run.record and run.record.closed and run.record.facts and not run.home
+        }
         facts = self.draft.previous.facts
         if any(
-            run.record
-            and run.record.facts
-            and run.record.facts | own_facts.get(run_id, NO_APPLICATION_FACTS)
-            != own_facts.get(run_id, NO_APPLICATION_FACTS)
+            run.record and run.record.facts and run.record.facts | run_facts != run_facts
             for run_id, run in self.runs.items()
+            for run_facts in (own_facts.get(run_id, NO_APPLICATION_FACTS),)
         ):
             facts = NO_APPLICATION_FACTS
             for run_id, record in self.all_records().items():

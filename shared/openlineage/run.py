@@ -203,7 +203,7 @@ def _targets(body: RunEvent) -> Iterator[tuple[DatasetKey, DatasetLineage]]:
 
 
 def _has_content(lineage: DatasetLineage) -> bool:
-    """Without `inputs` and columns nothing is said; an empty list of inputs says that nothing feeds it."""
+    """Whether an entry states inputs or columns. An empty list of inputs states that nothing feeds the data set."""
     return lineage.inputs is not None or bool(lineage.fields)
 
 

@@ -1,7 +1,7 @@
 """The published documents, as the app of the page and the API reads them: the newest, and one of an earlier day.
 
 A newer document is read in a thread of its own, while requests get the one before; one that cannot be read leaves the
-last good one served, and the reason is told with each answer.
+last good one served, and each answer names the reason.
 """
 
 import gzip

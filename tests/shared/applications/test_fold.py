@@ -267,6 +267,20 @@ def test_an_event_of_a_closed_run_is_late_and_changes_nothing() -> None:
     assert CLOSED
 
 
+def test_a_closed_run_that_is_folded_again_keeps_what_it_says_of_its_application() -> None:
+    """Else the processes of its other runs would lose their name, and get a second one."""
+    run, application = run_id("run"), run_id("app")
+    properties = {"spark.databricks.notebook.path": "/Users/x"}
+    named = event(
+        "run", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/b"], application="app", properties=properties
+    )
+    first = fold(application, ApplicationState(), {run: _input(None, named)})
+    late = _input(_closed(first.records[run]), _copy("FAIL", "10:00:01"))
+    second = fold(application, first.state, {run: late}, all_records=lambda: first.records)
+    assert second.state.facts == first.state.facts
+    assert second.state.facts.identities
+
+
 def _closed(record: RunRecord) -> RunRecord:
     from msgspec.structs import replace  # noqa: PLC0415 - beside its only use
 
