@@ -282,6 +282,7 @@ class _Fold:
             timed_out=run.is_timed_out,
             events=tuple(sorted({*run.references, *previous.events} - set(previous.archived))),
             archived=previous.archived,
+            earlier=previous.earlier,
             arrived=run.arrived or previous.arrived,
             home=run.home,
             job=previous.job,

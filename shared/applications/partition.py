@@ -1,7 +1,8 @@
 """Read an application's partition, and commit its next state in one transaction under the header's ETag."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from shared.applications import rows
 from shared.applications.fold import Folded, RunInput
@@ -9,8 +10,9 @@ from shared.applications.memory import FoldMemory
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost, WriteConflict
 from shared.events.event_row import EventRow
+from shared.events.stored_runs import RunFilter, stored_runs
 from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Row, Storage, chunks
-from shared.storage_layout import APPLICATIONS, EVENT, HEADER, RUN, STATE_PART
+from shared.storage_layout import APPLICATIONS, EVENT, HEADER, RUN, STATE_PART, StoredEvent, event_of_reference
 
 _MAX_READS = 3
 """Reads of a whole application, whose state may be written while it is read, before its content is lost."""
@@ -162,6 +164,30 @@ def all_records(storage: Storage, application: str) -> dict[str, RunRecord]:
     run_rows = storage.partition(APPLICATIONS, application, since=RUN, before=f"{RUN}~")
     records = (rows.run_of(row, storage) for row in run_rows)
     return {record.run_id: record for record in records}
+
+
+def counting_references(record: RunRecord) -> list[str]:
+    """References to the events of a run that count: not to those that came after it was closed."""
+    late = set(record.late)
+    return [reference for reference in (*record.events, *record.archived) if reference not in late]
+
+
+def counting_events(storage: Storage, record: RunRecord) -> list[StoredEvent]:
+    """The events of a run that count: those to which its record refers, and of a stream also older ones, as far as the
+    indexes of the archive name them. Raises ArchiveMissing.
+    """
+    events = [event_of_reference(record.run_id, reference) for reference in counting_references(record)]
+    return list(dict.fromkeys([*archived_before(storage, record), *events]))
+
+
+def archived_before(storage: Storage, record: RunRecord) -> Iterator[StoredEvent]:
+    """The archived events of a stream to which its record does not refer any more. Raises ArchiveMissing."""
+    if record.earlier:
+        before = record.earlier.until + timedelta(microseconds=1)
+        since = record.seen.first if record.seen else None
+        for run in stored_runs(storage, RunFilter(since=since, before=before, run_id=record.run_id)):
+            for archived in run.archived:
+                yield from archived.run.events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

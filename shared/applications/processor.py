@@ -20,7 +20,14 @@ from datetime import UTC, datetime
 
 from shared.applications.fold import Folded, RunInput, fold
 from shared.applications.memory import FoldMemory
-from shared.applications.partition import Commit, OpenApplication, all_records, read_open, read_record
+from shared.applications.partition import (
+    Commit,
+    OpenApplication,
+    all_records,
+    counting_events,
+    read_open,
+    read_record,
+)
 from shared.applications.state import RunRecord
 from shared.errors import ContentLost, Refused, WriteConflict
 from shared.events.archive_format import DAMAGED
@@ -242,7 +249,7 @@ class _Work:
             events += [self.processor.event(event.event, event.payload) for event in by_digest.values()]
             events += record.values if record else ()
             if record and not record.values:
-                folded = (event_of_reference(run_id, reference) for reference in record.events)
+                folded = counting_events(self.processor.storage, record)
                 events += [self.processor.event(event) for event in folded if event.digest not in by_digest]
         return RunInput(
             record=record,

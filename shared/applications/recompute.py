@@ -17,7 +17,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from shared.applications.memory import FoldMemory
-from shared.applications.partition import Commit, OpenApplication, read_whole
+from shared.applications.partition import Commit, OpenApplication, counting_events, counting_references, read_whole
 from shared.applications.processor import MAX_ATTEMPTS, ApplicationProcessor, FoldRequest
 from shared.applications.state import ApplicationState, AssetChanges, Content, RunRecord, share_digest
 from shared.errors import WriteConflict
@@ -143,8 +143,9 @@ def _fold_again(
         chunk = [records[run_id] for run_id in run_ids[start : start + _MAX_RUNS]]
         folded: list[RunRecord] = []
         for record in chunk:
-            payloads = {event: _payload(processor, storage, event) for event in counting_events(record)}
-            if not payloads or None in payloads.values():
+            payloads = {event: _payload(processor, storage, event) for event in counting_events(storage, record)}
+            number = len(counting_references(record)) + (record.earlier.number if record.earlier else 0)
+            if not payloads or len(payloads) < number or None in payloads.values():
                 kept.add(record.run_id)
                 continue
             folded.append(record)
@@ -159,15 +160,8 @@ def _fold_again(
     return frozenset(kept)
 
 
-def counting_events(record: RunRecord) -> list[StoredEvent]:
-    """The events of a run that count: not those that came after it was closed."""
-    late = set(record.late)
-    references = (reference for reference in (*record.events, *record.archived) if reference not in late)
-    return [event_of_reference(record.run_id, reference) for reference in references]
-
-
 def _has_end(record: RunRecord) -> bool:
-    return any(event.end for event in counting_events(record))
+    return any(event_of_reference(record.run_id, reference).end for reference in counting_references(record))
 
 
 def _payload(processor: ApplicationProcessor, storage: Storage, event: StoredEvent) -> bytes | None:
@@ -182,6 +176,7 @@ def _with_closing(computed: RunRecord, stored: RunRecord) -> RunRecord:
         computed,
         events=stored.events,
         archived=stored.archived,
+        earlier=stored.earlier,
         late=stored.late,
         arrived=stored.arrived,
         omitted=tuple(sorted({*computed.omitted, *stored.omitted})),

@@ -82,9 +82,10 @@ class _Reunion:
     def _home(
         self, known: Mapping[str, StoredEvent], rows: Mapping[str, EventRow], applications: Collection[str]
     ) -> str:
-        closed = [app for app in applications if (record := self._records[app]) and record.closed and not record.home]
-        if closed:
-            return min(closed)  # its events are archived, and its home does not change any more
+        records = {app: record for app in applications if (record := self._records[app]) and not record.home}
+        archived = [app for app, record in records.items() if record.closed or record.archived]
+        if archived:
+            return min(archived)  # its home does not change any more
         events = [
             self._processor.event(event, rows[digest].payload if digest in rows else None)
             for digest, event in sorted(known.items())

@@ -121,6 +121,15 @@ class LatestRun(msgspec.Struct, frozen=True, array_like=True):
     facts: RunFacts
 
 
+class EarlierEvents(msgspec.Struct, frozen=True, array_like=True):
+    """Archived events of a stream to which its record does not refer any more: their `number` at the least, and the
+    time that none is later than.
+    """
+
+    until: datetime
+    number: int
+
+
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What became of a run in its application.
 
@@ -129,7 +138,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     supports. `seen`: first and last event time; `arrived`: when the last of its events arrived. `assets`: the keys of
     the data sets that it changed as a whole. `home`: the application to which it belongs, if that is another one: then
     this record only says so. `closed`: when it was closed, with the state of its events then (`outcome`: state and
-    reason); `late`: events that arrived after that, and are skipped; `archived`: events that are in the archive.
+    reason); `late`: events that arrived after that, and are skipped; `archived`: events that are in the archive, of a
+    stream that runs the latest of them, beside the `earlier` ones.
     `facts`: what it says of its application as a whole, if anything. `execution`: what tells it from other executions,
     where the plan or the listener's run of it may have another id; `joined`: the listener's run with which its plan
     counts.
@@ -157,6 +167,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcome: tuple[str, str] = ("", "")
     late: tuple[str, ...] = ()
     archived: tuple[str, ...] = ()
+    earlier: EarlierEvents | None = None
     facts: ApplicationFacts | None = None
     execution: Execution | None = None
     joined: str = ""
@@ -170,7 +181,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def digests(self) -> frozenset[str]:
-        """The digests of its events, late and archived ones included."""
+        """The digests of its events as far as it refers to them, late and archived ones included."""
         return frozenset(map(digest_in_reference, (*self.events, *self.late, *self.archived)))
 
     @property

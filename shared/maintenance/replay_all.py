@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from shared.applications.partition import OpenApplication
+from shared.applications.partition import OpenApplication, counting_events
 from shared.applications.processor import ApplicationProcessor
-from shared.applications.recompute import counting_events, recompute, recomputed
+from shared.applications.recompute import recompute, recomputed
 from shared.applications.state import RunRecord
 from shared.events.stored_runs import ArchivedRun, StoredRun, archived_below, runs_below
 from shared.maintenance.replay import ReplayedApplication, replay_application
@@ -261,7 +261,7 @@ class _Work:
         for row in missing.rows:
             storage.insert(APPLICATIONS, row.row(row.event.application))  # it is not over: the sweeper goes on
         for record in missing.records.values():
-            events = [self.processor.event(event) for event in counting_events(record)]
+            events = [self.processor.event(event) for event in counting_events(storage, record)]
             usable = [event for event in events if event]
             applications = self._applications_of(run_id, folders)
             home = merge_run(usable).application_run if usable else min(applications)

@@ -90,5 +90,5 @@ def _record(storage: Storage, run_id: str, archived: list[ArchivedRun], cache: B
         arrived=max((line.arrived for line in lines), default=None),
         closed=closed,
         outcome=states[0] if states and closed else ("", ""),
-        timed_out=bool(events) and not any(event.end for event, _ in counting),
+        timed_out=closed is not None and not any(event.end for event, _ in counting),
     )

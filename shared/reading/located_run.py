@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from shared.applications.partition import read_open
+from shared.applications.partition import archived_before, read_open
 from shared.applications.state import ApplicationState
 from shared.events.stored_runs import RunFilter, StoredRun, runs_below
 from shared.reading.events import events_of, home_record
@@ -70,6 +70,7 @@ def _run_in(storage: Storage, application: str, run_id: str, folders: set[str]) 
         return None
     references = (*record.events, *record.late, *record.archived) if record else ()
     stored = [*(event_of_reference(run_id, reference) for reference in references), *(row.event for row in unfolded)]
+    stored += archived_before(storage, record) if record else ()
     places = sorted(folders | {f"{event.folder}/" for event in stored})
     runs = (run for place in places for run in runs_below(storage, place))
     events = [event for run in runs for event in events_of(storage, run, RunFilter(), content=False)]

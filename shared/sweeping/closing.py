@@ -18,7 +18,7 @@ from msgspec import structs
 
 from shared.applications.open_applications import put_closed, rounded
 from shared.applications.partition import Commit, OpenApplication, read_whole
-from shared.applications.state import RunRecord
+from shared.applications.state import EarlierEvents, RunRecord
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import ContentLost
 from shared.events.archive_index import ArchiveMissing
@@ -36,6 +36,7 @@ from shared.storage_layout import (
     SHADOW,
     StoredEvent,
     digest_in_reference,
+    event_of_reference,
     is_ignored_blob,
     reason_of_ignored,
     stored_from_blob,
@@ -54,8 +55,8 @@ class ClosingOptions:
 
     `quiet`: how long a decided run must have been quiet (None: nothing is closed, archived or forgotten); `keep_runs`:
     how long records of closed runs stay; `keep`: how long files of the archive stay (None: for ever); `every`: how long
-    to wait after all was done; `max_events` and `max_bytes` (compressed) make a file; `at_once`: calls to storage side
-    by side.
+    to wait after all was done; `max_events` and `max_bytes` (compressed) make a file; `max_references`: archived events
+    to which the record of a stream that runs refers; `at_once`: calls to storage side by side.
     """
 
     quiet: timedelta | None = timedelta(hours=48)
@@ -64,6 +65,7 @@ class ClosingOptions:
     every: timedelta = timedelta(minutes=10)
     max_events: int = 4000
     max_bytes: int = 16 * 1024 * 1024
+    max_references: int = 1000
     at_once: int = 1
 
 
@@ -75,7 +77,7 @@ def close_and_archive(
     *,
     may_continue: Callable[[], bool],
 ) -> int:
-    """Close runs, and move the events of closed ones to the archive: how many events.
+    """Close runs, and move their events to the archive, and those of streams that run: how many events.
 
     `closable`: by folder of `events`, the applications of which no event of the folder arrived for the `quiet` time.
     Raises StorageUnavailable; the next call continues.
@@ -110,6 +112,7 @@ class _Archiving:
         self._pending: frozenset[str] | None = None
         self._ledger: dict[str, LedgerEntry] = {}
         self._applications: dict[str, dict[str, RunRecord]] = {}
+        self._running: dict[tuple[str, str], tuple[str, str]] = {}
 
     def end_pending(self) -> int | None:
         """End the batch that was begun: how many events were written. None where it can't be, so that no other can
@@ -139,12 +142,12 @@ class _Archiving:
         for application in sorted(referring):
             self._forget_later(application)
         for application, runs in sorted(by_home.items()):
-            _note_archived(self._storage, application, runs)
+            _note_archived(self._storage, application, runs, self._options.max_references)
         end(self._storage, batch)
         return number
 
     def batches(self, closable: Mapping[str, set[str]]) -> Iterator[tuple[Item, ...]]:
-        """The events of closed runs, in batches for one file each: of one hour."""
+        """The events of closed runs and of streams, in batches for one file each: of one hour."""
         for folder, applications in sorted(closable.items()):
             facts = list(self._storage.blobs(EVENTS, folder))
             yield from self._divided(item for fact in facts if (item := self._item(fact, applications)))
@@ -178,14 +181,15 @@ class _Archiving:
             yield tuple(batch)
 
     def _item(self, fact: BlobFact, applications: set[str]) -> Item | None:
-        """The item of a blob whose run is closed, or can be closed now."""
+        """The item of a blob whose run is closed, or can be closed now, or of which the record needs no event."""
         event = stored_from_blob(fact.name)
         if event.application not in applications:
             return None
         record, home = self._record(event)
-        if record is None or record.closed is None or event.digest not in record.digests:
+        outcome = record.outcome if record and record.closed else self._running.get((home, event.run_id))
+        if record is None or outcome is None or event.digest not in record.digests:
             return None
-        state, reason = record.outcome
+        state, reason = outcome
         if event.digest in map(digest_in_reference, record.late):
             state, reason = EventState.SKIPPED.value, CLOSED_REASON
         elif event.digest in self._discarded:
@@ -229,6 +233,11 @@ class _Archiving:
             for run_id, record in records.items()
             if self._may_close(record, snapshot) and (outcome := self._outcome(record, stand_ins))
         }
+        self._running |= {
+            (application, run_id): outcome
+            for run_id, record in records.items()
+            if self._is_archived_while_running(record, snapshot) and (outcome := self._outcome(record, stand_ins))
+        }
         if closing:
             self._forget_later(application)  # first: whoever dies after a commit leaves nothing that is never looked at
         for part in _parts(sorted(closing)):
@@ -254,6 +263,11 @@ class _Archiving:
             return False
         is_quiet = self._now - record.arrived >= self._options.quiet
         return is_quiet and record.run_id not in snapshot.by_run()
+
+    def _is_archived_while_running(self, record: RunRecord, snapshot: OpenApplication) -> bool:
+        """Whether a run is a stream that runs, with values in its record that stand for its folded events."""
+        is_current = not snapshot.state.stale and record.run_id not in self._blocked
+        return record.is_running and not record.home and bool(record.values) and is_current
 
     def _outcome(self, record: RunRecord, stand_ins: Mapping[str, frozenset[str]]) -> tuple[str, str] | None:
         """The state of the events of a decided run, with its reason; None while its processes are to be published."""
@@ -312,13 +326,13 @@ def _mark(process: str, application: str, version: int, now: datetime) -> Mark:
     return Mark(kind=PROCESS_KIND, target=process, application=application, version=version, since=now, left=now)
 
 
-def _note_archived(storage: Storage, application: str, runs: Mapping[str, set[str]]) -> None:
+def _note_archived(storage: Storage, application: str, runs: Mapping[str, set[str]], max_references: int) -> None:
     """Note in the records of runs that these events (digests) are in the archive."""
     for part in _parts(sorted(runs)):
         while True:
             snapshot = read_whole(storage, application)
             records = {
-                run_id: _with_archived(snapshot.records[run_id], runs[run_id])
+                run_id: _with_archived(snapshot.records[run_id], runs[run_id], max_references)
                 for run_id in part
                 if run_id in snapshot.records
             }
@@ -328,10 +342,24 @@ def _note_archived(storage: Storage, application: str, runs: Mapping[str, set[st
                 break
 
 
-def _with_archived(record: RunRecord, digests: set[str]) -> RunRecord:
+def _with_archived(record: RunRecord, digests: set[str], max_references: int) -> RunRecord:
     archived = {reference for reference in (*record.events, *record.late) if digest_in_reference(reference) in digests}
+    references = sorted({*record.archived, *archived})
+    number = max(0, len(references) - max_references) if record.is_running else 0
+    dropped = [event_of_reference(record.run_id, reference).time for reference in references[:number]]
     return structs.replace(
         record,
         events=tuple(reference for reference in record.events if reference not in archived),
-        archived=tuple(sorted({*record.archived, *archived})),
+        archived=tuple(references[number:]),
+        earlier=_with_dropped(record.earlier, dropped),
+    )
+
+
+def _with_dropped(earlier: EarlierEvents | None, times: list[datetime]) -> EarlierEvents | None:
+    """With further events, by their times in order; those up to `until` may be events that came again."""
+    if earlier is None:
+        return EarlierEvents(until=times[-1], number=len(times)) if times else None
+    further = [time for time in times if time > earlier.until]
+    return (
+        EarlierEvents(until=max(earlier.until, *further), number=earlier.number + len(further)) if further else earlier
     )

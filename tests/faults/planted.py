@@ -285,8 +285,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="an event is archived although its run is open",
         file=_CLOSING,
-        original="        if record is None or record.closed is None or event.digest not in record.digests:\n",
-        mistaken="        if record is None or event.digest not in record.digests:\n",
+        original="outcome = record.outcome if record and record.closed else ",
+        mistaken="outcome = record.outcome if record else ",
         tests=("tests/shared/sweeping/test_closing.py",),
     ),
     Mistake(

@@ -158,7 +158,9 @@ class Simulation:
             quiet=scenario.quiet,
             names=scenario.names,
             redact=scenario.redact,
-            closing=NOT_CLOSING if scenario.closing is None else ClosingOptions(quiet=scenario.closing),
+            closing=NOT_CLOSING
+            if scenario.closing is None
+            else ClosingOptions(quiet=scenario.closing, max_references=3),
         )
         # A process that has died keeps its caches: those of a living one may be of any age.
         self._processes = [

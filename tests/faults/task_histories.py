@@ -32,6 +32,8 @@ _STREAM_FACETS = tuple(
     }
     for mode in ("ACCUMULATIVE", "COMPLETE_SNAPSHOT")
 )
+_LONG_STREAMS = 0.4
+"""The share of streams with more events than are read again for each fold."""
 _COLUMNS = (("x", "int"), ("y", "string"), ("x", "string"), ("z", "int"))
 
 UNUSABLE_NAMES = Names(
@@ -134,14 +136,15 @@ def stream_events(bodies: Sequence[bytes], draw: random.Random) -> list[bytes]:
     moment = first
     for _ in range(draw.choice((1, 1, 2))):
         run = run_id(f"stream {draw.randrange(10**6)}")
-        kinds = ["START", *["RUNNING"] * draw.choice((0, 1, 1, 3)), draw.choice(("", "", "ABORT", "FAIL", "COMPLETE"))]
+        number = 12 if random.Random(f"long {run}").random() < _LONG_STREAMS else draw.choice((0, 1, 1, 3))
+        kinds = ["START", *["RUNNING"] * number, draw.choice(("", "", "ABORT", "FAIL", "COMPLETE"))]
         for kind in filter(None, kinds):
             event = _bare(run, kind, moment, job)
             if draw.random() < 0.7:
                 event["inputs"] = [{"namespace": "file", "name": f"/{draw.choice('ab')}"}]
                 event["outputs"] = [{"namespace": "file", "name": f"/{draw.choice('cd')}"}]
             events.append(event)
-            moment += timedelta(seconds=draw.uniform(1, max(2.0, (last - first).total_seconds())))
+            moment += timedelta(seconds=draw.uniform(1, max(2.0, (last - first).total_seconds() / max(1, number / 3))))
     return [json.dumps(event).encode() for event in events]
 
 

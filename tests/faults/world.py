@@ -159,8 +159,8 @@ def came_late(storage: Storage) -> dict[str, str]:
 
 
 def kept_too_long(storage: Storage) -> list[str]:
-    """The applications of which rows are left although all of their events are archived, and no process shows what they
-    contributed.
+    """The applications of which rows are left although all of their events are archived, no process shows what they
+    contributed, and no stream of them runs.
     """
     shown = {row.key for row in storage.scan(PROCESSES)}
     stored_events = {
@@ -172,7 +172,9 @@ def kept_too_long(storage: Storage) -> list[str]:
     return [
         snapshot.application
         for snapshot in snapshots
-        if snapshot.application not in stored_events and (snapshot.records or snapshot.application not in shown)
+        if snapshot.application not in stored_events
+        and (snapshot.records or snapshot.application not in shown)
+        and not any(record.is_running for record in snapshot.records.values())
     ]
 
 

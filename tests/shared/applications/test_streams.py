@@ -6,9 +6,14 @@ from typing import Any
 import pytest
 
 from shared.applications.partition import read_whole
+from shared.applications.recompute import recomputed
+from shared.applications.state import RunRecord
+from shared.events.stored_runs import runs_below
+from shared.maintenance.replay import replay_application
 from shared.openlineage.decoding import decode
+from shared.reading.reader import RecordReader
 from shared.reporting.status import status
-from shared.storage_layout import EVENTS
+from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS
 from shared.translation.reference import translate_history
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.events import run_id
@@ -116,3 +121,90 @@ def test_a_stream_that_lives_for_months_and_is_restarted_ends_as_the_pure_core_s
     runtime.publish()
     (process,) = translate_history(map(decode, bodies)).processes
     assert inputs_in(runtime) == [asset.qualified_name for asset in process.inputs]
+
+
+LONG_STREAM = [stream("START", 0, "/a"), *(stream("RUNNING", minute, "/a", "/b") for minute in range(1, 30))]
+"""More events than are read again for each fold."""
+
+
+def archived_stream(**options: Any) -> Runtime:
+    """A stream that runs, and whose first thirty events are in the archive."""
+    runtime = Runtime()
+    runtime.run(*LONG_STREAM)
+    runtime.sweep()
+    runtime.publish()
+    runtime.archive(**options)
+    return runtime
+
+
+def record_in(runtime: Runtime) -> RunRecord:
+    return read_whole(runtime.storage, run_id("stream")).records[run_id("stream")]
+
+
+def test_the_older_events_of_a_stream_are_archived_while_it_runs() -> None:
+    runtime = archived_stream()
+    assert not list(runtime.storage.blobs(EVENTS))
+    record = record_in(runtime)
+    assert (record.events, len(record.archived), record.is_running) == ((), len(LONG_STREAM), True)
+    runtime.run(stream("RUNNING", 100, "/c"))
+    runtime.sweep()
+    runtime.publish()
+    assert inputs_in(runtime) == ["file:///a", "file:///b", "file:///c"]
+    counts = status(runtime.storage)
+    assert (counts.received, counts.published, counts.reconciles) == (31, 31, True)
+
+
+def test_the_record_of_a_stream_refers_to_a_bounded_number_of_archived_events() -> None:
+    runtime = archived_stream(max_references=5)
+    record = record_in(runtime)
+    assert len(record.archived) == 5
+    assert record.earlier
+    assert record.earlier.number == len(LONG_STREAM) - 5
+    located = RecordReader(storage=runtime.storage).run(run_id("stream"))
+    assert located
+    assert len(located.events) == len(LONG_STREAM), "the archive has the others"
+
+
+def test_an_archived_event_of_a_stream_that_comes_again_changes_nothing_and_counts_once() -> None:
+    runtime = archived_stream(max_references=5)
+    runtime.run(LONG_STREAM[3])
+    runtime.sweep(timedelta(days=2))
+    runtime.publish()
+    runtime.archive(max_references=5)
+    assert inputs_in(runtime) == ["file:///a", "file:///b"]
+    assert status(runtime.storage).received == len(LONG_STREAM)
+    assert not list(runtime.storage.blobs(EVENTS))
+
+
+def test_a_stream_that_ends_after_its_events_were_archived_keeps_what_it_did_and_is_closed() -> None:
+    runtime = archived_stream(max_references=5)
+    runtime.run(stream("FAIL", 200))
+    runtime.archive(max_references=5)
+    assert inputs_in(runtime) == ["file:///a", "file:///b"]
+    assert record_in(runtime).closed
+    assert status(runtime.storage).published == len(LONG_STREAM) + 1
+
+
+def test_a_stream_of_which_archived_events_were_deleted_stays_as_it_is_on_record() -> None:
+    runtime = archived_stream(max_references=5)
+    runtime.run(stream("RUNNING", 1440, "/c"))
+    runtime.sweep()
+    for fact in list(runtime.storage.blobs(ARCHIVE)):
+        runtime.storage.delete_blob(ARCHIVE, fact.name)
+    outcome = recomputed(runtime.processor, run_id("stream"))
+    assert (outcome.kept, outcome.differs) == (frozenset({run_id("stream")}), False)
+
+
+def test_a_stream_is_computed_again_from_the_archive() -> None:
+    runtime = archived_stream(max_references=5)
+    runtime.run(stream("RUNNING", 100, "/c"))
+    runtime.sweep()
+    assert not recomputed(runtime.processor, run_id("stream")).differs
+    before = read_whole(runtime.storage, run_id("stream"))
+    for row in list(runtime.storage.partition(APPLICATIONS, run_id("stream"))):
+        runtime.storage.delete(APPLICATIONS, row.partition, row.key)
+    runs = list(runs_below(runtime.storage, ""))
+    replay_application(runtime.processor, run_id("stream"), runs, with_archive=True)
+    after = read_whole(runtime.storage, run_id("stream"))
+    assert after.state.contents == before.state.contents
+    assert after.records[run_id("stream")].is_running
