@@ -136,7 +136,7 @@ def stream_events(bodies: Sequence[bytes], draw: random.Random) -> list[bytes]:
     moment = first
     for _ in range(draw.choice((1, 1, 2))):
         run = run_id(f"stream {draw.randrange(10**6)}")
-        number = 12 if random.Random(f"long {run}").random() < _LONG_STREAMS else draw.choice((0, 1, 1, 3))
+        number = 8 if random.Random(f"long {run}").random() < _LONG_STREAMS else draw.choice((0, 1, 1, 3))
         kinds = ["START", *["RUNNING"] * number, draw.choice(("", "", "ABORT", "FAIL", "COMPLETE"))]
         for kind in filter(None, kinds):
             event = _bare(run, kind, moment, job)
