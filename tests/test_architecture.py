@@ -69,7 +69,7 @@ ROOMS: dict[str, Room] = {
     "shared.translation": _room("model naming openlineage plans secrets versions", "msgspec sqlglot"),
     "shared.redaction": _room("naming openlineage secrets translation", "msgspec"),
     "shared.atlas": _room("model naming translation", "msgspec"),
-    "shared.lineage": _room("model texts", "msgspec"),
+    "shared.lineage": _room("errors model texts", "msgspec"),
     "shared.completeness": _room("rules_file"),
     "shared.governance": _room("errors lineage model rules_file texts"),
     # the ports, and their adapters

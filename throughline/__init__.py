@@ -27,12 +27,22 @@ if TYPE_CHECKING:
         StorageUnavailable,
         ThroughlineError,
     )
-    from shared.query.processes import AmbiguousError, UnknownError
-    from shared.query.traversal import Lineage, Step
     from throughline import plan
     from throughline.client import Client, connect
     from throughline.policy import PolicyError, require
-    from throughline.results import Column, ColumnEdge, Dataset, Explanation, Process, Run, Translation
+    from throughline.results import (
+        AmbiguousError,
+        Column,
+        ColumnEdge,
+        Dataset,
+        Explanation,
+        Lineage,
+        Process,
+        Run,
+        Step,
+        Translation,
+        UnknownError,
+    )
     from throughline.translation import InvalidEvent, explain, translate
 
 __all__ = [
@@ -69,11 +79,21 @@ _MODULES = {
         "StorageUnavailable",
         "ThroughlineError",
     ),
-    "shared.query.processes": ("AmbiguousError", "UnknownError"),
-    "shared.query.traversal": ("Lineage", "Step"),
     "throughline.client": ("Client", "connect"),
     "throughline.policy": ("PolicyError", "require"),
-    "throughline.results": ("Column", "ColumnEdge", "Dataset", "Explanation", "Process", "Run", "Translation"),
+    "throughline.results": (
+        "AmbiguousError",
+        "Column",
+        "ColumnEdge",
+        "Dataset",
+        "Explanation",
+        "Lineage",
+        "Process",
+        "Run",
+        "Step",
+        "Translation",
+        "UnknownError",
+    ),
     "throughline.translation": ("InvalidEvent", "explain", "translate"),
 }
 """The public names, which are loaded when they are used: the command starts without them, and

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
 
 from shared.bootstrap import Worker, assemble, storage_of
 from shared.classifying.planning import reading_if_there
@@ -13,9 +12,9 @@ from shared.events.stored_runs import RunFilter
 from shared.governance.propagation import CatalogReading
 from shared.governance.rules import Rules
 from shared.lineage.document import LineageDocument
-from shared.query.processes import InCatalog, OnRecord
+from shared.lineage.questions.index import LineageIndex
+from shared.lineage.questions.steps import Direction, Lineage, lineage_of
 from shared.query.recorded_document import document_of_record, judged_record
-from shared.query.traversal import Direction, Lineage, lineage
 from shared.reading.processes import on_found_assets, recorded
 from shared.reading.reader import RecordReader
 from shared.records.format_version import check_layout
@@ -46,26 +45,22 @@ class Client:
         column: str | None = None,
         direction: Direction = "both",
         depth: int = 3,
-        where: Literal["record", "catalog"] = "record",
         conditions: bool = False,
     ) -> Lineage:
         """What a data set is made of (`upstream`) and what is made of it (`downstream`).
 
         `dataset` is a qualified name, the end of one, or a short name. With `column` only steps that this column's
-        values take are followed. `depth` counts data sets. `where`: the record also has what is not published yet and
-        what exceeds the catalog's 32 KB for columns; the catalog has what people see there. `conditions` (of the record
-        only) adds columns that only decide which rows are written: in a step's `columns` their output is empty.
+        values take are followed. `depth` counts data sets. It is the lineage on record: also what is not published yet
+        and what exceeds the catalog's 32 KB for columns. `conditions` adds columns that only decide which rows are
+        written: in a step's `columns` their output is empty, and they are not followed.
 
-        Raises `throughline.UnknownError` and `throughline.AmbiguousError` (both LookupError), ValueError for a
-        direction or depth that does not exist and for conditions of the catalog, and `throughline.CatalogUnavailable`.
+        Raises `throughline.UnknownError` and `throughline.AmbiguousError` (both LookupError), and ValueError for a
+        direction or depth that does not exist.
         """
-        worker = self._worker
-        if where == "catalog":
-            if conditions:
-                raise ValueError("the catalog holds no conditions: ask the record, with where='record'")
-            return lineage(InCatalog(worker.catalog), dataset, direction=direction, depth=depth, column=column)
-        record = OnRecord(worker.storage, worker.publishing, with_indirect=conditions)
-        return lineage(record, dataset, direction=direction, depth=depth, column=column)
+        index = LineageIndex(document_of_record(self._worker.storage, self._worker.publishing))
+        number = index.dataset(dataset)
+        column_number = None if column is None else index.column(number, column)
+        return lineage_of(index, number, direction=direction, depth=depth, column=column_number, conditions=conditions)
 
     def runs(self, job: str = "*", *, since: datetime | None = None, before: datetime | None = None) -> Iterator[Run]:
         """What became of the runs with a stored event of a job that matches the glob `job`, between two times (UTC),

@@ -6,9 +6,23 @@ Tuples are sorted, and free of duplicates where they stand for a set.
 from dataclasses import dataclass
 from typing import Literal
 
-from shared.query.processes import Dataset
+from shared.lineage.graph import AmbiguousNameError as AmbiguousError
+from shared.lineage.graph import UnknownNameError as UnknownError
+from shared.lineage.questions.steps import Dataset, Lineage, Step
 
-__all__ = ["Column", "ColumnEdge", "Dataset", "Explanation", "Process", "Run", "Translation"]
+__all__ = [
+    "AmbiguousError",
+    "Column",
+    "ColumnEdge",
+    "Dataset",
+    "Explanation",
+    "Lineage",
+    "Process",
+    "Run",
+    "Step",
+    "Translation",
+    "UnknownError",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from shared.errors import ThroughlineError
 from shared.lineage.document import NOT_SET, Dataset, Edge, Flow, LineageDocument
 from shared.model import EXCLUDED
 
@@ -181,11 +182,11 @@ def unresolved_datasets(document: LineageDocument) -> frozenset[int]:
     )
 
 
-class UnknownNameError(LookupError):
+class UnknownNameError(ThroughlineError, LookupError):
     """No data set or column of the document has this name."""
 
 
-class AmbiguousNameError(LookupError):
+class AmbiguousNameError(ThroughlineError, LookupError):
     """Several data sets have it; the message lists them."""
 
 
@@ -194,22 +195,24 @@ _CHANGES_OF_ROWS = frozenset({"delete", "merge", "update"})
 
 
 def find_dataset(document: LineageDocument, text: str) -> int:
-    """The number of the data set with this qualified name, end of a path, or short name, in this order; the first that
-    one alone has. Raises UnknownNameError and AmbiguousNameError.
+    """The number of the data set with this qualified name, end of a path, short name, or all these words in its
+    qualified name, in this order; the first that one alone has. Raises UnknownNameError and AmbiguousNameError.
     """
-    tail = "/" + text.strip("/")
+    tail, words = "/" + text.strip("/"), text.lower().split()
+    names = [dataset.qualified_name for dataset in document.datasets]
     for fits in (
-        [number for number, each in enumerate(document.datasets) if each.qualified_name == text],
-        [number for number, each in enumerate(document.datasets) if each.qualified_name.rstrip("/").endswith(tail)],
-        [number for number, each in enumerate(document.datasets) if text.lower() in each.qualified_name.lower()],
+        [number for number, name in enumerate(names) if name == text],
+        [number for number, name in enumerate(names) if name.rstrip("/").endswith(tail)],
+        [number for number, dataset in enumerate(document.datasets) if dataset.name == text],
+        [number for number, name in enumerate(names) if all(word in name.lower() for word in words)],
     ):
         if len(fits) == 1:
             return fits[0]
         if fits:
             shown = [document.datasets[number].qualified_name for number in fits[:_LISTED]]
-            names = "\n".join(f"  {name}" for name in shown)
+            listed = "\n".join(f"  {name}" for name in shown)
             more = f"\n  and {len(fits) - len(shown)} more" if len(fits) > len(shown) else ""
-            raise AmbiguousNameError(f"{len(fits)} data sets match {text!r}; use one of these names:\n{names}{more}")
+            raise AmbiguousNameError(f"{len(fits)} data sets match {text!r}; use one of these names:\n{listed}{more}")
     raise UnknownNameError(f"the lineage has no data set like {text!r}")
 
 

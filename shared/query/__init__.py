@@ -1,10 +1,5 @@
-"""Read lineage in Python: the sources and the dependents of a data set, or of one of its columns.
+"""Lineage on record: as the document of lineage, as blobs for the page and the API, and held against the catalog.
 
-from shared.bootstrap import worker
-from shared.query.processes import InCatalog
-from shared.query.traversal import lineage
-
-found = lineage(InCatalog(worker().catalog), "customer_master", direction="upstream", depth=3, column="name")
-
-Imports the catalog port, publishing, events and records.
+Questions about a document are answered by `shared/lineage/questions/`. Imports the catalog port, publishing, events and
+records.
 """

@@ -11,13 +11,12 @@ import msgspec
 from msgspec import to_builtins
 
 from shared.lineage.document import Edge
-from shared.lineage.graph import AmbiguousNameError, UnknownNameError, Way, find_column, find_dataset
+from shared.lineage.graph import AmbiguousNameError, UnknownNameError, Way
 from shared.lineage.questions.differences import differences
 from shared.lineage.questions.impact import dependents, edges_between, flows_between
 from shared.lineage.questions.origins import origin_document, origins_of
 from shared.serving.requests import bad_request, not_found
 from shared.serving.view import LineageView
-from shared.texts.suggestion import suggestion
 
 _Item = TypeVar("_Item")
 
@@ -177,24 +176,20 @@ def _page(items: Sequence[_Item], limit: int, offset: int) -> Sequence[_Item]:
 
 def dataset_number(view: LineageView, text: str) -> int:
     """The data set of this qualified name, end of a path or short name. Raises RefusedRequestError."""
-    if text in view.datasets:
-        return view.datasets[text]
     try:
-        return find_dataset(view.document, text)
+        return view.dataset(text)
     except AmbiguousNameError as error:
         raise bad_request(str(error)) from error
     except UnknownNameError as error:
-        nearest = ", ".join(view.nearest(text))
-        raise not_found(f"{error}.{f' The nearest are {nearest}' if nearest else ''}") from error
+        raise not_found(str(error)) from error
 
 
 def column_number(view: LineageView, dataset: int, column: str) -> int:
     """A column of a data set. Raises RefusedRequestError."""
     try:
-        return find_column(view.document, dataset, column)
+        return view.column(dataset, column)
     except UnknownNameError as error:
-        names = [view.document.columns[number].name for number in view.columns.get(dataset, ())]
-        raise not_found(f"{error}.{suggestion(column, names)}") from error
+        raise not_found(str(error)) from error
 
 
 def search(view: LineageView, text: str, limit: int, offset: int) -> FoundPage:

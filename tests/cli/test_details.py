@@ -17,6 +17,7 @@ from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions
 from shared.translation.reference import translate_history
+from tests.support.cli import Parts
 from tests.support.events import event, write
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
@@ -101,3 +102,28 @@ def test_an_excluded_source_is_named_as_such(excluded: tuple[str, ...]) -> None:
     assert "excluded by a filter" in shown
     assert "(any)" in shown
     assert "/b" not in shown
+
+
+def test_a_process_is_compared_with_what_the_catalog_holds() -> None:
+    parts = Parts()
+    for place in post(parts.storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:01", "/b")):
+        settle(parts.storage, place)
+
+    def compared() -> Any:
+        (process,) = json.loads(parts.run("details", "--catalog", "--json").stdout)["processes"]
+        return process["catalog"]
+
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    assert compared() == {"lacks": [], "further": [], "absent": ""}
+    assert "the catalog holds the same" in parts.run("details", "--catalog").output
+    (name, held), *_ = parts.catalog.processes.items()
+    mapping = (
+        '[{"DatasetMapping":{"Source":"file:///x","Sink":"file:///out"},"ColumnMapping":[{"Source":"i","Sink":"o"}]}]'
+    )
+    further = tuple((key, mapping if key == "columnMapping" else value) for key, value in held.attributes)
+    parts.catalog.processes[name] = replace(held, inputs=held.inputs[:1], attributes=further)
+    output = parts.run("details", "--catalog").output
+    assert "the catalog lacks: input file:///b" in output
+    assert "the catalog has beyond it: file:///x.i → file:///out.o" in output
+    parts.catalog.delete_process(name)
+    assert "it was removed there after it was written" in parts.run("details", "--catalog").output

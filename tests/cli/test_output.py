@@ -190,7 +190,7 @@ def test_a_data_set_that_does_not_exist_is_an_error_that_suggests_the_nearest(pa
     name = next(name for _, name in parts.catalog.assets)
     for command in ("show", "details"):
         result = parts.run(command, f"{name.rstrip('/')}x")
-        assert (result.exit_code, "Did you mean" in result.output) == (1, True), result.output
+        assert (result.exit_code, name.rstrip("/") in result.output.replace(f"{name.rstrip('/')}x", "")) == (1, True)
 
 
 @pytest.mark.parametrize(

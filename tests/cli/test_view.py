@@ -84,7 +84,7 @@ def test_the_page_has_sql_only_with_the_option_and_without_literals(tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("custmer_master",), 1, "no data set like 'custmer_master'. Did you mean"),
+        (("custmer_master",), 1, "no data set like 'custmer_master'. The nearest are "),
         (("customer_master", "--column", "fullname"), 1, "no column 'fullname'. Did you mean full_name?"),
         (("files",), 1, "3 data sets match 'files'"),
         (("--column", "x"), 2, "--column needs the data set"),

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from throughline.lake.gold.impact import column_edges, columns_of, downstream
+    from throughline.lake.gold.impact import downstream
     from throughline.lake.pipeline import Order, Stage, run
     from throughline.lake.silver.refinement import Meaning
     from throughline.lake.submit import main
@@ -25,14 +25,12 @@ __all__ = [
     "Meaning",
     "Order",
     "Stage",
-    "column_edges",
-    "columns_of",
     "downstream",
     "main",
     "run",
 ]
 _MODULES = {
-    "gold.impact": ("column_edges", "columns_of", "downstream"),
+    "gold.impact": ("downstream",),
     "pipeline": ("Order", "Stage", "run"),
     "silver.refinement": ("Meaning",),
     "submit": ("main",),

@@ -9,8 +9,16 @@ from difflib import get_close_matches
 from functools import cached_property, lru_cache
 
 from shared.lineage.document import LineageDocument
-from shared.lineage.graph import LineageGraph, unknown_columns
+from shared.lineage.graph import (
+    AmbiguousNameError,
+    LineageGraph,
+    UnknownNameError,
+    find_column,
+    find_dataset,
+    unknown_columns,
+)
 from shared.lineage.search_index import SearchIndex
+from shared.texts.suggestion import suggestion
 
 _SUGGESTED = 3
 
@@ -30,6 +38,51 @@ class LineageIndex:
     def datasets(self) -> Mapping[str, int]:
         """The number of each data set by its qualified name."""
         return {dataset.qualified_name: number for number, dataset in enumerate(self.document.datasets)}
+
+    def dataset(self, text: str) -> int:
+        """The number of the data set of this name, end of a path or short name. Raises UnknownNameError, with the
+        nearest names, and AmbiguousNameError.
+        """
+        if text in self.datasets:
+            return self.datasets[text]
+        try:
+            return find_dataset(self.document, text)
+        except UnknownNameError as error:
+            nearest = self.nearest(text) or self.nearest(text.rpartition(".")[0])
+            sentence = f". The nearest are {', '.join(nearest)}" if nearest else ""
+            raise UnknownNameError(f"{error}{sentence}") from error
+
+    def column(self, dataset: int, name: str) -> int:
+        """The number of a column of a data set. Raises UnknownNameError, with the nearest names."""
+        try:
+            return find_column(self.document, dataset, name)
+        except UnknownNameError as error:
+            names = [self.document.columns[number].name for number in self.columns.get(dataset, ())]
+            raise UnknownNameError(f"{error}.{suggestion(name, names)}") from error
+
+    def subject(self, text: str) -> tuple[int, int | None]:
+        """The data set, and the column (or None), that TABLE or TABLE.COLUMN names. A data set of the whole name comes
+        first. Raises UnknownNameError, with the nearest names, and AmbiguousNameError.
+        """
+        names = (dataset.qualified_name.rstrip("/") for dataset in self.document.datasets)
+        is_dataset = any(name == text.rstrip("/") or name.endswith("/" + text.strip("/")) for name in names)
+        refused: LookupError | None = None
+        for place in (place for place in range(len(text) - 2, 0, -1) if text[place] == "." and not is_dataset):
+            try:
+                dataset = find_dataset(self.document, text[:place])
+            except UnknownNameError:
+                continue
+            except AmbiguousNameError as error:
+                refused = refused or error
+                continue
+            try:
+                return dataset, self.column(dataset, text[place + 1 :])
+            except UnknownNameError as error:
+                refused = refused or error
+        try:
+            return self.dataset(text), None
+        except UnknownNameError as error:
+            raise refused or error from error
 
     @cached_property
     def columns(self) -> Mapping[int, tuple[int, ...]]:

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.lineage.document import Edge, LineageDocument
-from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_column, find_dataset
 from shared.lineage.questions.index import LineageIndex
-from shared.texts.suggestion import suggestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,29 +17,6 @@ class Origin:
     edge: Edge | None
     origins: tuple["Origin", ...]
     remark: str
-
-
-def column_of(document: LineageDocument, dataset: str, column: str) -> int:
-    """The number of a column. Raises UnknownNameError, with the nearest name, and AmbiguousNameError."""
-    number = find_dataset(document, dataset)
-    try:
-        return find_column(document, number, column)
-    except UnknownNameError as error:
-        names = (each.name for each in document.columns if each.dataset == number)
-        raise UnknownNameError(f"{error}.{suggestion(column, names)}") from error
-
-
-def column_in_text(document: LineageDocument, text: str) -> int | None:
-    """The number of the column that TABLE.COLUMN names. None where a data set is called so, or no column is."""
-    names = (each.qualified_name.rstrip("/") for each in document.datasets)
-    if any(name == text.rstrip("/") or name.endswith("/" + text.strip("/")) for name in names):
-        return None
-    for place in (place for place in range(len(text) - 2, 0, -1) if text[place] == "."):
-        try:
-            return find_column(document, find_dataset(document, text[:place]), text[place + 1 :])
-        except (UnknownNameError, AmbiguousNameError):
-            continue
-    return None
 
 
 def origins_of(index: LineageIndex, column: int, depth: int) -> Origin:

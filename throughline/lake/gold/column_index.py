@@ -41,11 +41,6 @@ class Nodes:
         place = int(begin + np.searchsorted(self.column[begin:end], called))
         return place if place < end and self.column[place] == called else None
 
-    def columns_of(self, asset: str) -> list[str]:
-        """The columns of a data set; none where it has no lineage."""
-        here = _place(self.assets, asset)
-        return [] if here is None else [str(each) for each in self.columns[self.column[self.asset == here]]]
-
     def name_of(self, node: int) -> tuple[str, str]:
         """The data set and the column of a node."""
         return str(self.assets[self.asset[node]]), str(self.columns[self.column[node]])

@@ -59,7 +59,7 @@ def impact(lake: Lake, known: Columns) -> DataFrame:
     join names to the pairs took several times as long as to find these.
     """
     session = lake.session
-    held = _Held.of(known)
+    held = Closures.of(known)
     starts = len(np.unique(known.start))
     chunks = [(number,) for number in range((starts + _TOGETHER - 1) // _TOGETHER)]
     parts = max(1, min(len(chunks), lake.engine.cores * 4))
@@ -82,7 +82,7 @@ _MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Held:
+class Closures:
     """What a worker needs of the columns; `direct` is None where all edges are, `exact` (direct and not opaque) where
     no edge is opaque.
     """
@@ -95,7 +95,8 @@ class _Held:
     processes: Names
 
     @classmethod
-    def of(cls, known: Columns) -> "_Held":
+    def of(cls, known: Columns) -> "Closures":
+        """Of all columns."""
         return cls(
             nodes=known.nodes,
             whole=known.graph,
@@ -152,12 +153,9 @@ class Dependent:
     process: str
 
 
-def downstream(known: Columns, asset: str, column: str) -> list[Dependent]:
-    """All columns that depend on one column, nearest first; empty if no edge has it."""
-    number = known.nodes.find(asset, column)
-    if number is None:
-        return []
-    rows = _Held.of(known).rows(np.array([number], dtype=np.int64), schema_of(_ROWS))
+def downstream(lake: Lake, asset: str, column: str) -> list[Dependent]:
+    """All columns that depend on one column, nearest first: its rows of `impact`."""
+    reached = lake.read(IMPACT).where((f.col("source") == asset) & (f.col("source_column") == column))
     return [
         Dependent(
             asset=row["target"],
@@ -167,8 +165,7 @@ def downstream(known: Columns, asset: str, column: str) -> list[Dependent]:
             opaque=row["opaque"],
             process=row["process"],
         )
-        for batch in rows
-        for row in batch.to_pylist()
+        for row in reached.orderBy("depth", "target", "target_column").collect()
     ]
 
 

@@ -14,9 +14,8 @@ from shared.governance.checks.reports import Report, as_sarif, as_text
 from shared.governance.propagation import propagate
 from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_rules
-from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_dataset
+from shared.lineage.graph import AmbiguousNameError, UnknownNameError
 from shared.lineage.questions.index import LineageIndex
-from shared.lineage.questions.origins import column_in_text, column_of
 from throughline.changes.breakages import breakages_of
 from throughline.changes.git_range import changed_files
 from throughline.changes.table_changes import TableChange, table_changes
@@ -116,35 +115,13 @@ def _question(context: typer.Context, home: Home, lake: str, rules_place: str) -
 
 def _subject(index: LineageIndex, text: str, change: Change) -> Subject:
     """The table or the column of this name; ends the command with the nearest ones where there is none."""
-    document = index.document
-    column = column_in_text(document, text)
-    if column is not None:
-        return Subject(dataset=document.columns[column].dataset, column=column, change=change)
     try:
-        dataset = find_dataset(document, text)
-    except AmbiguousNameError as error:
-        fail(str(error), code=2)
-    except UnknownNameError as error:
-        fail(_unknown(index, text, error), code=2)
-    if change is Change.RETYPE:
+        dataset, column = index.subject(text)
+    except (AmbiguousNameError, UnknownNameError) as error:
+        fail(f"{error}\n`throughline search` finds names", code=2)
+    if column is None and change is Change.RETYPE:
         fail(f"only columns have a type: name one of {text}, as {text}.COLUMN", code=2)
-    return Subject(dataset=dataset, column=None, change=change)
-
-
-def _unknown(index: LineageIndex, text: str, error: UnknownNameError) -> str:
-    """The sentence about a name that no table and no column has."""
-    table, _, column = text.rpartition(".")
-    nearest = index.nearest(text) or index.nearest(table)
-    try:
-        find_dataset(index.document, table or text)
-    except (AmbiguousNameError, UnknownNameError):
-        hint = f"The nearest are {', '.join(nearest)}" if nearest else "`throughline search` finds names"
-        return f"{error}. {hint}"
-    try:
-        column_of(index.document, table, column)
-    except UnknownNameError as unknown:
-        return str(unknown)
-    return str(error)
+    return Subject(dataset=dataset, column=column, change=change)
 
 
 def _print(breakages: tuple[Breakage, ...], *, markdown: bool, as_json: bool, sarif: bool) -> None:

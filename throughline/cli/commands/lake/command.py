@@ -141,15 +141,19 @@ def impact(
     with opened_lake(root, engine=engine) as lake:
         from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
 
-        from throughline.lake.gold.impact import column_edges, columns_of, downstream  # noqa: PLC0415 - the same
+        from throughline.lake.gold.impact import column_edges, downstream  # noqa: PLC0415 - the same
         from throughline.lake.tables.schemas import ASSETS, SCHEMAS, TAGS  # noqa: PLC0415 - the same
 
-        known = columns_of(column_edges(lake))
-        name = _one_asset(asset, [str(each) for each in known.nodes.assets])
+        edges = column_edges(lake)
+        ends = edges.select("input", "input_column").union(edges.select("output", "output_column"))
+        columns: defaultdict[str, set[str]] = defaultdict(set)
+        for asset_name, column_name in ends.distinct().collect():
+            columns[asset_name].add(column_name)
+        name = _one_asset(asset, sorted(columns))
         schemas = lake.live(SCHEMAS).where(f.col("qualified_name") == name).select("fields")
         seen = {field["name"] for row in schemas.collect() for field in row[0]}
-        _refuse_unknown_column(name, column, seen.union(known.nodes.columns_of(name)))
-        found = downstream(known, name, column)
+        _refuse_unknown_column(name, column, seen | columns[name])
+        found = downstream(lake, name, column)
         types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).collect()}
         tags = {(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).collect()}
     tags_of = _tags(tags, types, classified_entities(marks_if_any(context, home)))

@@ -7,6 +7,7 @@ import typer
 from msgspec import to_builtins
 
 from shared.model import Asset, Process
+from shared.query.in_catalog import CatalogDifference, catalog_differences
 from shared.query.missing_sources import columns_missing, sourceless_writes
 from shared.reading.processes import recorded_processes
 from shared.records.assets import asset_states
@@ -24,6 +25,9 @@ def details(
     context: typer.Context,
     text: Annotated[str, typer.Argument(help="Part of the name of a process or data set; default: all")] = "",
     *,
+    catalog: Annotated[
+        bool, typer.Option("--catalog", help="Compare each process with what the catalog holds")
+    ] = False,
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:
@@ -31,9 +35,11 @@ def details(
 
     For each column: how it is made, whether the listener or Spark's plan reported it, whether it is masked or has no
     source. For each process: conditions of joins and filters, and inputs that only a SQL statement names. At the end:
-    data sets that were dropped, renamed or emptied.
+    data sets that were dropped, renamed or emptied. With --catalog also what the catalog lacks of each process, or has
+    beyond it.
 
         throughline details customer_master
+        throughline details customer_master --catalog
         throughline details --json | jq '.processes[].sourceless'
     """
     parts = parts_of(context, home)
@@ -51,10 +57,17 @@ def details(
         sources = {process.qualified_name: edge_sources(parts.storage, process) for process in found}
         entries = (ledger_entry(parts.storage, process_key(process.qualified_name)) for process in found)
         forgotten = {entry.qualified_name: entry.forgotten for entry in entries if entry.forgotten.applications}
+        compared = catalog_differences(parts.storage, how, parts.catalog, found) if catalog else {}
     if as_json:
         print_json(
             {
-                "processes": [detailed_document(process, sources[process.qualified_name]) for process in found],
+                "processes": [
+                    {
+                        **detailed_document(process, sources[process.qualified_name]),
+                        **({"catalog": to_builtins(compared[process.qualified_name])} if catalog else {}),
+                    }
+                    for process in found
+                ],
                 "without_source": [
                     {
                         "qualified_name": each.asset.qualified_name,
@@ -96,9 +109,21 @@ def details(
             out.print(f"[dim]{plain(link)}[/]")
         if earlier := forgotten.get(name):
             out.print(f"[dim]{_words_of(earlier)}[/]")
+        if catalog:
+            _print_difference(compared[name])
     for state in states:
         if state.sentence:
             out.print(f"[cyan]{plain(state.asset.name)}[/]: {plain(state.sentence)}")
+
+
+def _print_difference(difference: CatalogDifference) -> None:
+    if difference.is_same:
+        out.print("[green]the catalog holds the same[/]")
+    if difference.absent:
+        out.print(f"[yellow]the catalog does not hold it:[/] {plain(difference.absent)}")
+    for words, parts in (("lacks", difference.lacks), ("has beyond it", difference.further)):
+        for part in parts:
+            out.print(f"[yellow]the catalog {words}:[/] {plain(part)}", soft_wrap=True)
 
 
 def _fits(text: str, asset: Asset) -> bool:

@@ -23,19 +23,23 @@ Judged = tuple[LineageDocument, Facts]
 """What policies are checked against: a document with expressions, and the facts beside it, as of now."""
 
 
-def lineage_document(context: typer.Context, home: Path, lake: str, *, sql: bool = False) -> LineageDocument:
+def lineage_document(
+    context: typer.Context, home: Path, lake: str, *, sql: bool = False, expressions: bool = False
+) -> LineageDocument:
     """The document of the lake in this folder, where one is named, else of the record; ends the command where there is
-    no lineage yet. `sql`: with the SQL of last runs, without literals.
+    no lineage yet. `expressions`: with those of columns; `sql`: also with the SQL of last runs, without literals.
     """
     if lake:
         with opened_lake(lake, engine=EngineName.auto) as opened:
             from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
 
-            document = with_classifications(document_of_lake(opened, statements=sql), marks_if_any(context, home))
+            document = with_classifications(
+                document_of_lake(opened, statements=sql, expressions=expressions), marks_if_any(context, home)
+            )
     else:
         parts = parts_of(context, home)
         with reported():
-            document = document_of_record(parts.storage, parts.publishing, statements=sql)
+            document = document_of_record(parts.storage, parts.publishing, statements=sql, expressions=expressions)
     return not_empty(document)
 
 

@@ -1,16 +1,15 @@
 """`throughline search`: find data sets and columns by their names, and by what is known of them."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from itertools import chain
 from typing import Annotated
 
 import typer
 
-from shared.lineage.document import LineageDocument
-from shared.lineage.graph import unknown_columns
-from shared.lineage.search_index import Found, SearchIndex
+from shared.lineage.questions.index import LineageIndex
+from shared.lineage.search_index import Found
 from shared.texts.suggestion import suggestion
 from throughline.cli.commands.lineage.document_source import lineage_document
 from throughline.cli.context.target import HOME, Home
@@ -21,33 +20,32 @@ from throughline.cli.ui.tables import print_table
 _MOST = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Facts:
-    """What the filters ask of the document, by numbers of data sets and columns."""
+class _Facts(LineageIndex):
+    """The document with what the filters ask of it, by numbers of data sets and columns."""
 
-    document: LineageDocument
-    tags: dict[int, tuple[str, ...]]
-    dataset_tags: dict[int, tuple[str, ...]]
-    untraced: frozenset[int]
-    linked: frozenset[int]
-    unknown: frozenset[int]
-    writers: dict[int, tuple[str, ...]]
+    @cached_property
+    def dataset_tags(self) -> Mapping[int, tuple[str, ...]]:
+        """The tags of each data set and of its columns."""
+        columns = ((self.document.columns[column].dataset, tag) for column, tags in self.tags.items() for tag in tags)
+        own = ((number, tag) for number, dataset in enumerate(self.document.datasets) for tag in dataset.tags)
+        return _gathered(chain(own, columns))
 
-    @classmethod
-    def of(cls, document: LineageDocument) -> "_Facts":
-        columns, processes = document.columns, document.processes
-        own = ((number, tag) for number, each in enumerate(document.datasets) for tag in each.tags)
-        of_columns = ((columns[tag.column].dataset, tag.name) for tag in document.tags)
-        jobs = ((flow.output, processes[flow.process].job or processes[flow.process].name) for flow in document.flows)
-        unknown = unknown_columns(document)
-        return cls(
-            document=document,
-            tags=_gathered((tag.column, tag.name) for tag in document.tags),
-            dataset_tags=_gathered(chain(own, of_columns)),
-            untraced=frozenset(columns[number].dataset for number in unknown),
-            linked=frozenset(end for flow in document.flows for end in (flow.input, flow.output)),
-            unknown=unknown,
-            writers=_gathered(jobs),
+    @cached_property
+    def untraced(self) -> frozenset[int]:
+        """The data sets with a column whose source is not known."""
+        return frozenset(self.document.columns[number].dataset for number in self.unknown)
+
+    @cached_property
+    def linked(self) -> frozenset[int]:
+        """The data sets with lineage."""
+        return frozenset(end for flow in self.document.flows for end in (flow.input, flow.output))
+
+    @cached_property
+    def writers(self) -> Mapping[int, tuple[str, ...]]:
+        """The jobs that write each data set."""
+        processes = self.document.processes
+        return _gathered(
+            (flow.output, processes[flow.process].job or processes[flow.process].name) for flow in self.document.flows
         )
 
     def tags_of(self, found: Found) -> tuple[str, ...]:
@@ -63,10 +61,10 @@ class _Facts:
 
 def _gathered(pairs: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:
     """The names of each number, sorted."""
-    found: defaultdict[int, set[str]] = defaultdict(set)
+    gathered: defaultdict[int, set[str]] = defaultdict(set)
     for number, name in pairs:
-        found[number].add(name)
-    return {number: tuple(sorted(names)) for number, names in found.items()}
+        gathered[number].add(name)
+    return {number: tuple(sorted(names)) for number, names in gathered.items()}
 
 
 def search(
@@ -99,7 +97,7 @@ def search(
     throughline search id --lake build/lake --tag PII
     """
     document = lineage_document(context, home, lake)
-    facts = _Facts.of(document)
+    facts = _Facts(document)
     filters: dict[str, Callable[[Found], bool]] = {}
     if tag:
         filters["--tag"] = lambda found: tag in facts.tags_of(found)
@@ -111,7 +109,7 @@ def search(
         filters["--orphan"] = lambda found: found.column is None and found.dataset not in facts.linked
     if untraced:
         filters["--untraced"] = facts.is_untraced
-    unfiltered = SearchIndex(document).find(text, most=None)
+    unfiltered = facts.search.find(text, most=None)
     every = [each for each in unfiltered if all(fits(each) for fits in filters.values())]
     shown = every[:most] if most else every
     if as_json:

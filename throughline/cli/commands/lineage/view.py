@@ -14,20 +14,14 @@ import typer
 
 from shared.lineage.document import LineageDocument
 from shared.lineage.exports import as_csv, as_dot, as_mermaid
-from shared.lineage.graph import (
-    AmbiguousNameError,
-    NoHistoryError,
-    UnknownNameError,
-    find_column,
-    find_dataset,
-)
+from shared.lineage.graph import AmbiguousNameError, NoHistoryError, UnknownNameError
+from shared.lineage.questions.index import LineageIndex
 from shared.lineage.selection import Question, Selection, select
 from shared.lineage.svg import as_svg
 from shared.serving.page import page
 from shared.serving.service import LineageService
 from shared.serving.shelf import OneDocument
 from shared.serving.view import LineageView
-from shared.texts.suggestion import suggestion
 from throughline.cli.commands.lineage.document_source import lineage_document
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import fail, out, plain
@@ -156,16 +150,9 @@ def _view(
         )
     if column and not asset:
         fail("--column needs the data set that has it: throughline view ASSET --column NAME", code=2)
-    dataset = number = None
-    sought, known = asset, [each.qualified_name for each in document.datasets]
-    try:
-        if asset:
-            dataset = find_dataset(document, asset)
-        if dataset is not None and column:
-            sought, known = column, [each.name for each in document.columns if each.dataset == dataset]
-            number = find_column(document, dataset, column)
-    except UnknownNameError as error:
-        raise UnknownNameError(f"{error}.{suggestion(sought, known)}") from error
+    index = LineageIndex(document)
+    dataset = index.dataset(asset) if asset else None
+    number = index.column(dataset, column) if dataset is not None and column else None
     steps = (None if column else 1) if depth is None else depth or None
     question = Question(dataset=dataset, column=number, up=steps, down=steps, at=at, conditions=conditions)
     return _View(document=document, question=question, compare=compare)

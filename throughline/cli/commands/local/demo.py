@@ -16,9 +16,9 @@ import typer
 from shared.atlas.column_lineage import COLUMN_TYPE, own_column
 from shared.bootstrap import Worker, assemble
 from shared.catalog.port import Node, apply_types
-from shared.query.processes import InCatalog
+from shared.lineage.questions.index import LineageIndex
+from shared.lineage.questions.steps import lineage_of
 from shared.query.recorded_document import document_of_record
-from shared.query.traversal import lineage
 from shared.reading.processes import recorded
 from shared.reporting.status import Status
 from shared.reporting.status import status as reporting_status
@@ -199,8 +199,9 @@ def _settled(parts: Worker, world: World) -> Status:
 
 def _report(parts: Worker, found: Status, data: str) -> None:
     out.print()
+    index = LineageIndex(document_of_record(parts.storage, parts.publishing))
     for dataset in _ends(parts, data):
-        print_tree(show.lineage_tree(lineage(InCatalog(parts.catalog), dataset.qualified_name), columns=True))
+        print_tree(show.lineage_tree(lineage_of(index, index.dataset(dataset.qualified_name)), columns=True))
     out.print()
     status.show(found)
 
