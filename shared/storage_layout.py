@@ -228,9 +228,20 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y%m%dT%H%M%S%fZ")
 
 
-def daily_document(day: date) -> str:
-    """The name of the blob in `published` with the last lineage document of a day."""
-    return f"{DAILY}{day:%Y-%m-%d}.json.gz"
+def daily_document(day: date, base: date | None = None) -> str:
+    """The name of the blob in `published` with the last lineage document of a day, or with its difference from that of
+    the day `base`.
+    """
+    return f"{DAILY}{day:%Y-%m-%d}{f'.since-{base:%Y-%m-%d}' if base else ''}.json.gz"
+
+
+_DAILY = re.compile(DAILY + r"(\d{4}-\d\d-\d\d)(?:\.since-(\d{4}-\d\d-\d\d))?\.json\.gz")
+
+
+def day_of_document(name: str) -> tuple[date, date | None] | None:
+    """The day of such a blob, and that of its base; None for another name."""
+    match = _DAILY.fullmatch(name)
+    return (date.fromisoformat(match[1]), date.fromisoformat(match[2]) if match[2] else None) if match else None
 
 
 _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})Z")

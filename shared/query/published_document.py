@@ -6,7 +6,8 @@ upgrade and once a day all rows are read: failures of runs that changed no linea
 or mark would have changed is in the document again then.
 
 Blobs are never overwritten, since a reader may be reading them: a new document has a new name, the greatest counts, and
-the one before is kept until the next.
+the one before is kept until the next. The last one of a day is kept as its difference from an earlier one, where that
+is smaller.
 """
 
 import gzip
@@ -24,7 +25,8 @@ from shared.applications.partition import read_record
 from shared.classifying.attached import attached, with_classifications
 from shared.errors import ContentLost
 from shared.lineage.building import KnownProcess
-from shared.lineage.document import FORMAT, Health, LineageDocument, encoded
+from shared.lineage.day_difference import difference, restored
+from shared.lineage.document import FORMAT, Health, LineageDocument, UnreadableDocumentError, decoded, encoded
 from shared.publishing.context import PublishOptions
 from shared.query.recorded_document import FAILURES, document_of_known, failed_processes, known_process
 from shared.reading.processes import RecordedProcess, recorded_process, recorded_processes
@@ -33,7 +35,7 @@ from shared.records.checkpoint import Checkpoint
 from shared.records.publish_queue import Mark, clear_marks, document_marks, is_held
 from shared.storage.locking import start_session
 from shared.storage.port import Storage
-from shared.storage_layout import DAILY, NEWEST, PARTS, PUBLISHED, daily_document, digest_of, stamp
+from shared.storage_layout import DAILY, NEWEST, PARTS, PUBLISHED, daily_document, day_of_document, digest_of, stamp
 from shared.telemetry.port import Fact
 from shared.watching.comparing.snapshot import overdue
 
@@ -45,6 +47,10 @@ _LOOK = timedelta(hours=1)
 """So often a document without marks is made again: a job may be overdue, or a classification attached."""
 STALE = timedelta(minutes=15)
 """A change that no document has for so long is an alert (infra/queries/document-stale.kql)."""
+_BASE = timedelta(days=30)
+"""The document that those of later days are kept as differences from is not older."""
+_WORTH = 2
+"""A difference is kept where it takes at most one part in so many of the document."""
 _FORMAT = 1
 
 
@@ -260,13 +266,36 @@ class _Publication:
         """Keep the document before, if it was the last one of its day, and forget those that are too old."""
         if newest is None or newest.at.date() == now.date():
             return
-        packed = self.storage.get(PUBLISHED, newest.blob)
+        day, packed = newest.at.date(), self.storage.get(PUBLISHED, newest.blob)
         if packed:
-            self.storage.put_new(PUBLISHED, daily_document(newest.at.date()), packed)
-        oldest = daily_document((now - self.keep).date())
-        for fact in list(self.storage.blobs(PUBLISHED, DAILY)):
-            if fact.name < oldest:
-                self.storage.delete_blob(PUBLISHED, fact.name)
+            small = self._difference(day, packed)
+            self.storage.put_new(PUBLISHED, *(small or (daily_document(day), packed)))
+        names = [fact.name for fact in self.storage.blobs(PUBLISHED, DAILY)]
+        days = {name: found for name in names if (found := day_of_document(name))}
+        oldest = (now - self.keep).date()
+        bases = {base for kept, base in days.values() if kept >= oldest}
+        for name, (kept, base) in days.items():
+            if kept < oldest and (base or kept not in bases):
+                self.storage.delete_blob(PUBLISHED, name)
+
+    def _difference(self, day: date, packed: bytes) -> tuple[str, bytes] | None:
+        """The name and content of the blob with the difference of a day's document; None where none is worth it."""
+        names = (fact.name for fact in self.storage.blobs(PUBLISHED, DAILY))
+        whole = [found[0] for name in names if (found := day_of_document(name)) and found[1] is None]
+        base = max((candidate for candidate in whole if candidate < day), default=None)
+        if base is None or day - base > min(_BASE, self.keep):
+            return None
+        try:
+            data = gzip.decompress(packed)
+            former = decoded(gzip.decompress(self.storage.get(PUBLISHED, daily_document(base)) or b""))
+            differences = difference(former, base, decoded(data))
+            small = gzip.compress(differences, 6, mtime=0)
+            if len(small) * _WORTH > len(packed) or encoded(restored(former, differences)) != data:
+                return None
+        except (OSError, EOFError, zlib.error, UnreadableDocumentError) as error:
+            _LOG.warning("the document of %s is kept whole: no difference from that of %s: %s", day, base, error)
+            return None
+        return daily_document(day, base), small
 
 
 def _part(recorded: RecordedProcess, known: KnownProcess | None) -> Iterator[PublishedPart]:

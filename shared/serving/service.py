@@ -52,8 +52,8 @@ class LineageService:
         if not path_below:
             view = self._view(request)
             if is_known(request, etag := self._etag(view.name)):
-                return self._unchanged(etag)
-            return self._ok(view.page, "text/html; charset=utf-8", etag)
+                return self._unchanged(etag, view.problem)
+            return self._ok(view.page, "text/html; charset=utf-8", etag, view.problem)
         path = path_below.removeprefix("v1/")
         if path == path_below:
             raise not_found(f"there is nothing at /{request.path}: the page is at /, the API path_below /{API}")
@@ -74,10 +74,10 @@ class LineageService:
         route, names = match
         arguments = {parameter.name: parameter.value(request.query) for parameter in route.parameters}
         if is_known(request, etag := self._etag(view.name)):
-            return self._unchanged(etag)
+            return self._unchanged(etag, view.problem)
         if "namespace" in names:
             names["namespace"] = namespace_of(view, names["namespace"])
-        return self._json(route.run(view, {**arguments, **names}), etag)
+        return self._json(route.run(view, {**arguments, **names}), etag, view.problem)
 
     def _view(self, request: Request) -> LineageView:
         day = AS_OF.value(request.query)
@@ -87,29 +87,30 @@ class LineageService:
         first_day, last_day = (parameter.value(request.query) for parameter in COMPARED)
         earlier_view = self._shelf.of(first_day)
         later_view = self._shelf.newest() if last_day is None else self._shelf.of(last_day)
+        problem = earlier_view.problem or later_view.problem
         if is_known(request, etag := self._etag(f"{earlier_view.name} {later_view.name}")):
-            return self._unchanged(etag)
-        return self._json(answers.compare(earlier_view, later_view), etag)
+            return self._unchanged(etag, problem)
+        return self._json(answers.compare(earlier_view, later_view), etag, problem)
 
     def _etag(self, name: str) -> str:
         """Stands for a document and this code. With the address, which has the parameters, it stands for an answer."""
         digest = hashlib.sha256(f"{name} {self._version}".encode()).hexdigest()[:32]
         return f'W/"{digest}"'
 
-    def _headers(self) -> dict[str, str]:
-        problem = " ".join(self._shelf.problem.split()).encode("ascii", "replace").decode()
+    def _headers(self, problem: str = "") -> dict[str, str]:
+        problem = " ".join((problem or self._shelf.problem).split()).encode("ascii", "replace").decode()
         return {**HEADERS, PROBLEM: problem} if problem else dict(HEADERS)
 
-    def _ok(self, body: bytes, kind: str, etag: str) -> Response:
+    def _ok(self, body: bytes, kind: str, etag: str, problem: str = "") -> Response:
         headers = {"Content-Type": kind, "ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
-        return Response(status=HTTPStatus.OK, body=body, headers={**self._headers(), **headers})
+        return Response(status=HTTPStatus.OK, body=body, headers={**self._headers(problem), **headers})
 
-    def _json(self, value: msgspec.Struct, etag: str) -> Response:
-        return self._ok(msgspec.json.encode(value), "application/json", etag)
+    def _json(self, value: msgspec.Struct, etag: str, problem: str = "") -> Response:
+        return self._ok(msgspec.json.encode(value), "application/json", etag, problem)
 
-    def _unchanged(self, etag: str) -> Response:
+    def _unchanged(self, etag: str, problem: str) -> Response:
         headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
-        return Response(status=HTTPStatus.NOT_MODIFIED, headers={**self._headers(), **headers})
+        return Response(status=HTTPStatus.NOT_MODIFIED, headers={**self._headers(problem), **headers})
 
     def _error(self, status: HTTPStatus, message: str, further_headers: Mapping[str, str] | None = None) -> Response:
         """An error as Marquez writes one."""

@@ -8,18 +8,19 @@ import gzip
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from datetime import time as time_of_day
 from typing import Protocol
 
 from shared.errors import StorageUnavailable
-from shared.lineage.document import UnreadableDocumentError, decoded
+from shared.lineage.day_difference import restored
+from shared.lineage.document import LineageDocument, UnreadableDocumentError, decoded
 from shared.lineage.graph import document_at
 from shared.serving.view import LineageView
 from shared.storage.port import Storage
-from shared.storage_layout import DAILY, NEWEST, PUBLISHED, daily_document
+from shared.storage_layout import DAILY, NEWEST, PUBLISHED, daily_document, day_of_document
 from shared.telemetry.kinds import DOCUMENT_READ
 from shared.telemetry.port import SILENT, Telemetry
 
@@ -43,7 +44,9 @@ class Shelf(Protocol):
         """The newest document. Raises NotPublishedError and NotReadableError."""
 
     def of(self, day: date) -> LineageView:
-        """The document as it was at the end of a day. Raises NotPublishedError and NotReadableError."""
+        """The document as it was at the end of a day; where that cannot be read, the last good one before, whose
+        `problem` says so. Raises NotPublishedError and NotReadableError.
+        """
 
     def days(self) -> tuple[date, ...]:
         """The days with a document of their own, sorted. Raises NotReadableError."""
@@ -100,7 +103,7 @@ class PublishedDocuments:
         self._reading, self._past_reading = threading.Lock(), threading.Lock()
         self._due = 0.0
         self._newest: LineageView | None = None
-        self._past: LineageView | None = None
+        self._past: tuple[str, LineageView] | None = None  # with the name of the blob that was asked for
         self._reported = ""
         self.problem = ""
 
@@ -114,17 +117,17 @@ class PublishedDocuments:
         elif self._seconds() >= self._due:
             self._due = self._seconds() + self._every
             self._start(self._refresh)
-        self._report()
+        if self.problem != self._reported:
+            self._reported = self.problem
+            self._report(self.problem)
         if self._newest is None:
             raise NotReadableError(self.problem) if self.problem else NotPublishedError(_NOT_PUBLISHED)
         return self._newest
 
-    def _report(self) -> None:
-        """Report a new problem: in the thread of a request, because the functions host drops lines of others."""
-        problem = self.problem
-        if problem and problem != self._reported:
+    def _report(self, problem: str) -> None:
+        """Report a problem: in the thread of a request, because the functions host drops lines of others."""
+        if problem:
             self._telemetry.report(DOCUMENT_READ, state="unreadable", reason=problem)
-        self._reported = problem
 
     def _refresh(self) -> None:
         if self._reading.acquire(blocking=False):
@@ -151,31 +154,57 @@ class PublishedDocuments:
 
     def days(self) -> tuple[date, ...]:
         """As the protocol says."""
+        return tuple(sorted(self._names()))
+
+    def _names(self) -> dict[date, str]:
+        """The blobs of days, of two of a day the one with the whole document. Raises NotReadableError."""
         try:
-            names = [fact.name for fact in self._storage.blobs(PUBLISHED, DAILY)]
+            names = sorted((fact.name for fact in self._storage.blobs(PUBLISHED, DAILY)), key=len, reverse=True)
         except StorageUnavailable as error:
             raise NotReadableError(str(error)) from error
-        return tuple(date.fromisoformat(name.removeprefix(DAILY).partition(".")[0]) for name in names)
+        return {found[0]: name for name in names if (found := day_of_document(name))}
+
+    def _past_document(self, name: str) -> LineageDocument:
+        """The document of a day: whole, or the difference from that of another day. Raises what reading may."""
+        content, found = self._storage.get(PUBLISHED, name), day_of_document(name)
+        if content is None:
+            raise FileNotFoundError(f"{name} is gone")
+        data = gzip.decompress(content)
+        if found is None or found[1] is None:
+            return decoded(data)
+        return restored(self._past_document(daily_document(found[1])), data)
 
     def of(self, day: date) -> LineageView:
         """As the protocol says."""
         newest = self.newest()
         if day >= date.fromisoformat(newest.name.removeprefix(NEWEST)[:_DAY]):
             return newest
-        days = self.days()
-        candidates = [candidate for candidate in days if candidate <= day]
+        names = self._names()
+        candidates = sorted((candidate for candidate in names if candidate <= day), reverse=True)
         if not candidates:
-            first = f"the first one is of {days[0]}" if days else "there is none of an earlier day yet"
+            first = f"the first one is of {min(names)}" if names else "there is none of an earlier day yet"
             raise NotPublishedError(f"there is no document of {day} or before: {first}")
-        name = daily_document(candidates[-1])
         with self._past_reading:
-            if self._past is None or self._past.name != name:
+            if self._past is None or self._past[0] != names[candidates[0]]:
                 self._past = None  # two of these are not held at a time
-                try:
-                    self._past = self._view(name, title=f"Lineage of {day}")
-                except _PROBLEMS as error:
-                    raise NotReadableError(f"the document of {candidates[-1]} cannot be read: {error}") from error
-            return self._past
+                self._past = names[candidates[0]], self._past_view(candidates, names)
+            return self._past[1]
+
+    def _past_view(self, days: Sequence[date], names: Mapping[date, str]) -> LineageView:
+        """The document of the first of these days that can be read."""
+        problem = ""
+        for day in days:
+            try:
+                document = self._past_document(names[day])
+            except StorageUnavailable as error:
+                raise NotReadableError(f"the document of {day} cannot be read: {error}") from error
+            except _PROBLEMS as error:
+                problem = problem or f"the document of {day} cannot be read: {error}"
+                continue
+            self._report(problem)
+            return LineageView(document, names[day], title=f"Lineage of {day}", problem=problem)
+        self._report(problem)
+        raise NotReadableError(problem)
 
 
 _PROBLEMS = (StorageUnavailable, UnreadableDocumentError, OSError, EOFError, zlib.error)

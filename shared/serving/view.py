@@ -15,12 +15,15 @@ Job = tuple[str, str]
 class LineageView(LineageIndex):
     """The document called `name`, which stands for its content, with the ids of its nodes in Marquez' form.
 
-    `title` and `start`: the title of the page, and the state in which it begins.
+    `title` and `start`: the title of the page, and the state in which it begins. `problem`: why it is not the one that
+    was asked for.
     """
 
-    def __init__(self, document: LineageDocument, name: str, *, title: str = "Lineage", start: str = "") -> None:
+    def __init__(
+        self, document: LineageDocument, name: str, *, title: str = "Lineage", start: str = "", problem: str = ""
+    ) -> None:
         super().__init__(document)
-        self.name, self.title, self.start = name, title, start
+        self.name, self.title, self.start, self.problem = name, title, start, problem
 
     @cached_property
     def page(self) -> bytes:

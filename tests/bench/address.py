@@ -13,9 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import date
 from pathlib import Path
 
+from msgspec import structs
+
 from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.day_difference import difference, restored
 from shared.lineage.document import LineageDocument, encoded
 from shared.model import Asset, AssetSchema, Column, ColumnEdge, EdgeKind, Process
 from shared.storage_layout import NEWEST, PUBLISHED
@@ -95,6 +99,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     for path in ("lineage", "column-lineage"):
         half, slow, rate = figures[path]
         rows += [(f"{path}, p50", half, "ms", 10), (f"{path}, p99", slow, "ms", 50), (path, rate, "requests/s", 200)]
+    rows.append(("difference of a day, of the document", _share_of_difference(document), "of its bytes", 0.5))
     counts = {"datasets": len(document.datasets), "columns": len(document.columns), "edges": len(document.edges)}
     return [
         Figure(
@@ -110,6 +115,23 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         )
         for name, value, unit, goal in rows
     ]
+
+
+def _share_of_difference(document: LineageDocument) -> float:
+    """What a day takes as a difference: every job has run again, and one in a hundred has lost a column."""
+    draw = random.Random(2)
+    runs = [f"{draw.getrandbits(128):032x}" for _ in document.processes]
+    changed = set(draw.sample(range(len(document.processes)), len(document.processes) // 100))
+    lost = {number: edge.output for number in changed for edge in document.edges if edge.process == number}
+    later = structs.replace(
+        document,
+        processes=tuple(structs.replace(one, last_run=run) for one, run in zip(document.processes, runs, strict=True)),
+        edges=tuple(edge for edge in document.edges if lost.get(edge.process) != edge.output),
+    )
+    small = difference(document, date(2026, 11, 20), later)
+    if restored(document, small) != later:
+        raise AssertionError("the difference does not restore its document")
+    return len(gzip.compress(small, 6)) / len(gzip.compress(encoded(later), 6))
 
 
 def _document(datasets: int) -> LineageDocument:

@@ -9,13 +9,17 @@ import threading
 import urllib.request
 import webbrowser
 from collections.abc import Iterator
+from datetime import date
 from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
 
 from shared.catalog.memory import MemoryCatalog
-from shared.lineage.document import LineageDocument, decoded
+from shared.lineage.day_difference import difference
+from shared.lineage.document import LineageDocument, decoded, encoded
+from shared.storage_layout import NEWEST, PUBLISHED, daily_document
+from tests.shared.serving.documents import CLEAN, MART, estate
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
@@ -154,3 +158,21 @@ def test_the_page_is_served_until_ctrl_c(parts: Parts, monkeypatch: pytest.Monke
     assert done.exit_code == 0, done.output
     assert opened[0] in done.output.replace("\n", "")
     assert b'data-start="asset=' in pages[0]
+
+
+def test_lineage_as_of_a_day_is_the_published_document(tmp_path: Path) -> None:
+    parts, base = Parts(), date(2026, 11, 10)
+    past, later = estate(MART), estate(CLEAN, MART)
+    small = difference(past, base, later)
+    for name, content in ((daily_document(base), encoded(past)), (daily_document(date(2026, 11, 12), base), small)):
+        parts.storage.put_new(PUBLISHED, name, gzip.compress(content))
+    parts.storage.put_new(PUBLISHED, f"{NEWEST}20261120T100000000000Z-a.json.gz", gzip.compress(encoded(later)))
+    lines = {}
+    for day in (11, 13):
+        result = parts.run("view", "--as-of", f"2026-11-{day}", "--csv", str(tmp_path / f"{day}.csv"))
+        assert result.exit_code == 0, result.output
+        lines[day] = len((tmp_path / f"{day}.csv").read_text().splitlines())
+    assert lines[11] < lines[13]
+    early = parts.run("view", "--as-of", "2026-11-01", "--csv", "-")
+    assert early.exit_code == 1
+    assert "the first one is of 2026-11-10" in " ".join(early.output.split())

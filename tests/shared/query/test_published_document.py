@@ -2,7 +2,7 @@
 
 import contextlib
 import gzip
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -14,8 +14,9 @@ from shared.publishing.context import PublishOptions
 from shared.query.published_document import DOCUMENT, document_age, publish_document
 from shared.query.recorded_document import document_of_record
 from shared.records.publish_queue import document_marks, hold_publishing, release_publishing
+from shared.serving.shelf import PublishedDocuments
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import APPLICATIONS, DAILY, NEWEST, PARTS, PROCESSES, PUBLISHED
+from shared.storage_layout import APPLICATIONS, DAILY, NEWEST, PARTS, PROCESSES, PUBLISHED, day_of_document
 from tests.support.building import IDENTITY, START, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
 from tests.support.processing import post, settle
@@ -135,6 +136,35 @@ def test_the_last_document_of_a_day_is_kept_until_it_is_too_old(world: World) ->
     world.run("orders", "day", run="later", minute=9)
     assert world.publish()
     assert names(world.storage, DAILY) == [f"{DAILY}{first + timedelta(days=1)}.json.gz"]
+
+
+def test_days_are_kept_as_differences_where_these_are_smaller(world: World) -> None:
+    """Each day is what it was, also when the whole document behind it is older than what is kept."""
+    for number in range(60):
+        world.run(f"table{number:02}", "id", "amount", "day")
+    assert world.publish()
+    documents: dict[date, bytes] = {}
+    for day in range(40):
+        documents[world.clock().date()] = encoded(world.newest)
+        world.clock.at += timedelta(days=1)
+        world.run("orders", "id", f"column{day}", run=f"run{day}", minute=5 + 1440 * day)
+        assert world.publish()
+    kept = {found: name for name in names(world.storage, DAILY) if (found := day_of_document(name))}
+    bases = sorted({base or day for day, base in kept})
+    assert [(base - bases[0]).days for base in bases] == [0, 31]
+    shelf = PublishedDocuments(world.storage)
+    assert shelf.days() == tuple(documents)
+    for date_of, document in documents.items():
+        assert encoded(shelf.of(date_of).document) == document
+    sizes = {bool(base): len(world.storage.get(PUBLISHED, name) or b"") for (_, base), name in kept.items()}
+    assert sizes[True] * 4 < sizes[False]
+    world.clock.at += KEEP - timedelta(days=20)
+    world.run("orders", "id", run="late", minute=1440 * 420)
+    assert world.publish()
+    left = PublishedDocuments(world.storage).days()
+    assert left[0] == bases[0], "later days refer to it"
+    assert left[1] >= world.clock().date() - KEEP
+    assert encoded(PublishedDocuments(world.storage).of(left[1]).document) == documents[left[1]]
 
 
 def test_all_rows_are_read_once_a_day(world: World) -> None:

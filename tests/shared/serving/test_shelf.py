@@ -7,13 +7,14 @@ from datetime import date
 import pytest
 
 from shared.errors import StorageUnavailable
+from shared.lineage.day_difference import difference
 from shared.lineage.document import LineageDocument, encoded
 from shared.serving.service import PROBLEM, LineageService
 from shared.serving.shelf import NotPublishedError, NotReadableError, PublishedDocuments
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import NEWEST, PUBLISHED, daily_document
 from shared.telemetry.port import Acts
-from tests.shared.serving.documents import CLEAN, MART, estate, get
+from tests.shared.serving.documents import CLEAN, MART, SIDE, estate, get
 
 
 class Shelf:
@@ -114,6 +115,48 @@ def test_as_of_a_day_is_its_last_document_or_the_one_before(shelf: Shelf) -> Non
     assert documents.days() == (date(2026, 11, 10), date(2026, 11, 15))
     with pytest.raises(NotPublishedError, match="the first one is of 2026-11-10"):
         documents.of(date(2026, 11, 9))
+
+
+@pytest.fixture
+def days(shelf: Shelf) -> Shelf:
+    """A whole document of one day, and the differences of two others."""
+    base = date(2026, 11, 10)
+    shelf.put(daily_document(base), estate(MART))
+    for day, document in ((12, estate(CLEAN, MART)), (14, estate(SIDE))):
+        small = gzip.compress(difference(estate(MART), base, document))
+        shelf.put(daily_document(date(2026, 11, day), base), small)
+    return shelf
+
+
+def test_as_of_reads_differences(days: Shelf) -> None:
+    assert days.documents.days() == tuple(date(2026, 11, day) for day in (10, 12, 14))
+    for day, document in ((11, estate(MART)), (13, estate(CLEAN, MART)), (15, estate(SIDE))):
+        assert encoded(days.documents.of(date(2026, 11, day)).document) == encoded(document)
+
+
+def test_a_damaged_difference_leaves_the_last_good_one_and_says_so(days: Shelf) -> None:
+    name = daily_document(date(2026, 11, 14), date(2026, 11, 10))
+    days.storage.delete_blob(PUBLISHED, name)
+    days.put(name, gzip.compress(b'{"base":"2026-11-10"}'))
+    served = LineageService(days.documents)
+    for _ in range(2):
+        for response in (
+            get(served, "namespaces", as_of="2026-11-15"),
+            get(served, "throughline/compare", from_="2026-11-15"),
+        ):
+            assert response.status == 200
+            assert "the document of 2026-11-14 cannot be read: this is no difference" in response.headers[PROBLEM]
+    assert len(days.documents.of(date(2026, 11, 15)).document.processes) == 2, "that of 2026-11-12"
+    assert [line["state"] for line in days.lines] == ["unreadable"], "it is read and reported once"
+    assert PROBLEM not in get(served, "namespaces", as_of="2026-11-13").headers
+    assert PROBLEM not in get(served, "namespaces").headers
+
+
+def test_a_lost_base_is_named(days: Shelf) -> None:
+    days.storage.delete_blob(PUBLISHED, daily_document(date(2026, 11, 10)))
+    response = get(LineageService(days.documents), "namespaces", as_of="2026-11-15")
+    assert response.status == 503
+    assert b"the document of 2026-11-14 cannot be read: daily/2026-11-10.json.gz is gone" in response.body
 
 
 def test_two_days_are_compared(shelf: Shelf) -> None:

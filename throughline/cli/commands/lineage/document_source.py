@@ -1,6 +1,6 @@
 """Where a command takes the document of lineage from: the record, or a lake."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from shared.errors import StorageUnavailable
 from shared.governance.checks.findings import Facts
 from shared.lineage.document import LineageDocument
 from shared.query.recorded_document import document_of_record, judged_record
+from shared.serving.shelf import NotPublishedError, NotReadableError, PublishedDocuments
 from throughline.cli.commands.lake.lake_session import opened_lake
 from throughline.cli.context.target import parts_if_any, parts_of, reported
 from throughline.cli.ui.console import fail, note
@@ -41,6 +42,18 @@ def lineage_document(
         with reported():
             document = document_of_record(parts.storage, parts.publishing, statements=sql, expressions=expressions)
     return not_empty(document)
+
+
+def published_document(context: typer.Context, home: Path, day: date) -> LineageDocument:
+    """The published document as it was at the end of a day; ends the command where there is none."""
+    parts = parts_of(context, home)
+    try:
+        with reported():
+            view = PublishedDocuments(parts.storage).of(day)
+    except (NotPublishedError, NotReadableError) as error:
+        fail(f"the record has no history, and {error}. --lake names a lake, which has one")
+    note("as of", f"the end of {day} (UTC), as it was published{f'; {view.problem}' if view.problem else ''}")
+    return view.document
 
 
 def not_empty(document: LineageDocument) -> LineageDocument:

@@ -22,7 +22,7 @@ from shared.serving.page import page
 from shared.serving.service import LineageService
 from shared.serving.shelf import OneDocument
 from shared.serving.view import LineageView
-from throughline.cli.commands.lineage.document_source import lineage_document
+from throughline.cli.commands.lineage.document_source import lineage_document, published_document
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import fail, out, plain
 from throughline.cli.ui.options import AssetText, FromLake, moment
@@ -76,7 +76,12 @@ def view(
         int | None, typer.Option(min=0, metavar="N", help="Show N steps; 0: all. Default: 1, or all with --column")
     ] = None,
     conditions: Annotated[bool, typer.Option("--conditions", help="Show filters, joins and groups too")] = False,
-    as_of: Annotated[str, typer.Option(metavar="TIME", help="Show lineage as it was at this time; needs --lake")] = "",
+    as_of: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="Show lineage as it was at this time; without --lake, at the end of that day"
+        ),
+    ] = "",
     compare: Annotated[
         str, typer.Option(metavar="TIME", help="Mark the changes between this time and --as-of (or now); needs --lake")
     ] = "",
@@ -113,7 +118,10 @@ def view(
         if path
     }
     moments = moment(as_of, "--as-of"), moment(compare, "--compare")
-    document = lineage_document(context, home, lake, sql=sql)
+    if moments[0] and not lake and not compare:
+        document, moments = published_document(context, home, moments[0].date()), (None, None)
+    else:
+        document = lineage_document(context, home, lake, sql=sql)
     try:
         shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
         for path, write in writers.items():

@@ -1,0 +1,194 @@
+"""A document of lineage as its difference from an earlier one, of which most is the same.
+
+Data sets, columns, processes and times are numbered by their place, so that one new data set renumbers nearly all of a
+document. The difference therefore says of each part of the document which runs of the base it repeats, with their
+numbers as they are now, and what is new. As JSON:
+
+    {"base": "2026-11-01", "digest": …, "values": {"format": 2, "source": …, "history": …},
+     "parts": {"datasets": [[0, 120], {"new": [{…}]}, [120, 41]], "processes": [{"of": 7, "set": {…}, "unset": []}]}}
+
+`[start, count]` repeats items of the base; `of` is an item of the base with other values in some fields.
+"""
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from datetime import date
+from types import MappingProxyType
+from typing import Any, get_type_hints
+
+import msgspec
+from msgspec import structs, to_builtins
+
+from shared.lineage.document import LineageDocument, UnreadableDocumentError, encoded
+
+_GONE = -2
+"""Instead of the number of an item of the base that the document has not."""
+_PARTS: Mapping[str, Any] = MappingProxyType(
+    {name: hint for name, hint in get_type_hints(LineageDocument).items() if getattr(hint, "__origin__", None) is tuple}
+)
+"""The fields that hold items, with their types, in an order in which none refers to a later one."""
+_NUMBERS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "columns": {"dataset": "datasets"},
+        "processes": {
+            "inputs": "datasets",
+            "outputs": "datasets",
+            "parsed_inputs": "datasets",
+            "first_seen": "times",
+            "last_seen": "times",
+        },
+        "flows": {
+            "process": "processes",
+            "input": "datasets",
+            "output": "datasets",
+            "valid_from": "times",
+            "valid_to": "times",
+        },
+        "edges": {
+            "process": "processes",
+            "input": "columns",
+            "output": "columns",
+            "valid_from": "times",
+            "valid_to": "times",
+        },
+        "tags": {"column": "columns"},
+        "failed_tests": {"dataset": "datasets"},
+    }
+)
+"""The fields of items that are numbers of items of another part."""
+_KEYS: Mapping[str, Callable[[Any], Hashable]] = MappingProxyType(
+    {
+        "times": lambda time: time,
+        "datasets": lambda dataset: dataset.qualified_name,
+        "columns": lambda column: (column.dataset, column.name),
+        "processes": lambda process: process.qualified_name,
+    }
+)
+"""What identifies the items of the parts that others refer to, whatever else changes of them."""
+
+
+class _Difference(msgspec.Struct, frozen=True, kw_only=True):
+    base: date
+    digest: str
+    values: dict[str, Any]
+    parts: dict[str, list[Any]]
+
+
+_DECODER = msgspec.json.Decoder(_Difference)
+_Numbering = dict[str, dict[int, int]]
+
+
+def difference(base: LineageDocument, day: date, document: LineageDocument) -> bytes:
+    """The document as JSON of its difference from the base, which is that of this day."""
+    numbering: _Numbering = {}
+    parts: dict[str, list[Any]] = {}
+    for part in _PARTS:
+        moved, items = _moved(base, part, numbering), getattr(document, part)
+        parts[part] = list(_script(moved, items, _KEYS.get(part)))
+        _renumber(numbering, part, moved, items)
+    values = {name: getattr(document, name) for name in document.__struct_fields__ if name not in _PARTS}
+    return msgspec.json.encode(_Difference(base=day, digest=_digest(document), values=values, parts=parts))
+
+
+def restored(base: LineageDocument, data: bytes) -> LineageDocument:
+    """The document of a difference from this base. Raises UnreadableDocumentError, where either is damaged."""
+    try:
+        found = _DECODER.decode(data)
+        numbering: _Numbering = {}
+        parts: dict[str, Any] = {}
+        for part, hint in _PARTS.items():
+            moved = _moved(base, part, numbering)
+            parts[part] = msgspec.convert(tuple(_followed(moved, found.parts.get(part, ()), hint)), hint)
+            _renumber(numbering, part, moved, parts[part])
+        document = LineageDocument(**found.values, **parts)
+        digest = _digest(document)
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
+        raise UnreadableDocumentError(f"this is no difference between documents of lineage: {error}") from error
+    if digest != found.digest:
+        raise UnreadableDocumentError(
+            f"the difference does not give its document: it is damaged, or the document of {found.base} behind it"
+        )
+    return document
+
+
+def _digest(document: LineageDocument) -> str:
+    return hashlib.sha256(encoded(document)).hexdigest()
+
+
+def _moved(base: LineageDocument, part: str, numbering: _Numbering) -> list[Any]:
+    """The items of a part of the base, with the numbers of the document."""
+    fields = [(field, numbering[of]) for field, of in _NUMBERS.get(part, {}).items()]
+    if not fields:
+        return list(getattr(base, part))
+    return [
+        structs.replace(item, **{field: _number(getattr(item, field), numbers) for field, numbers in fields})
+        for item in getattr(base, part)
+    ]
+
+
+def _number(value: Any, numbers: Mapping[int, int]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(numbers.get(number, number) for number in value)
+    return numbers.get(value, value)
+
+
+def _renumber(numbering: _Numbering, part: str, moved: Sequence[Any], items: Sequence[Any]) -> None:
+    """Put in the numbers of a part: those of the document by those of the base."""
+    key = _KEYS.get(part)
+    if key:
+        places = {key(item): place for place, item in enumerate(items)}
+        numbering[part] = {number: places.get(key(item), _GONE) for number, item in enumerate(moved)}
+
+
+def _script(moved: Sequence[Any], items: Sequence[Any], key: Callable[[Any], Hashable] | None) -> Iterator[Any]:
+    """The items as runs of those of the base, changed ones, and new ones."""
+    places = {item: place for place, item in reversed(tuple(enumerate(moved)))}
+    changed = {key(item): place for place, item in enumerate(moved)} if key else {}
+    run: list[int] = []
+    new: list[Any] = []
+    for item in items:
+        if run and run[0] + run[1] < len(moved) and moved[run[0] + run[1]] == item:
+            run[1] += 1
+            continue
+        if run:
+            yield run
+            run = []
+        place = places.get(item)
+        origin = changed.get(key(item)) if key and place is None else None
+        patch = None if origin is None else _patch(origin, moved[origin], item)
+        if place is None and patch is None:
+            new.append(item)
+            continue
+        if new:
+            yield {"new": new}
+            new = []
+        if patch:
+            yield patch
+        else:
+            run = [places[item], 1]
+    yield from filter(None, (run, {"new": new} if new else None))
+
+
+def _patch(place: int, former: Any, item: Any) -> dict[str, Any] | None:
+    """The item as other values of some fields; None where its values have no names."""
+    values, former_values = to_builtins(item), to_builtins(former)
+    if not isinstance(values, dict):
+        return None
+    other = {name: value for name, value in values.items() if former_values.get(name) != value}
+    return {"of": place, "set": other, "unset": [name for name in former_values if name not in values]}
+
+
+def _followed(moved: Sequence[Any], script: Sequence[Any], hint: Any) -> Iterator[Any]:
+    """The items that a script gives. Raises ValueError, LookupError, TypeError and msgspec's errors."""
+    of = hint.__args__[0]
+    for step in script:
+        if isinstance(step, list):
+            start, count = step
+            if not 0 <= start <= start + count <= len(moved):
+                raise ValueError(f"the base has {len(moved)} items, and no run of {count} from {start}")
+            yield from moved[start : start + count]
+        elif "new" in step:
+            yield from msgspec.convert(step["new"], hint)
+        else:
+            values = {**to_builtins(moved[step["of"]]), **step["set"]}
+            yield msgspec.convert({name: values[name] for name in values if name not in step["unset"]}, of)

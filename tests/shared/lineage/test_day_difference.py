@@ -1,0 +1,140 @@
+"""Differences between documents of lineage: any sequence is restored exactly, and damage is an error."""
+
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.day_difference import difference, restored
+from shared.lineage.document import (
+    Column,
+    Dataset,
+    Edge,
+    FailedTest,
+    Flow,
+    Health,
+    Kind,
+    LineageDocument,
+    Process,
+    Tag,
+    UnreadableDocumentError,
+    encoded,
+)
+from tests.support.lineage import NOON, document, edge, process, random_document
+
+DAY = date(2026, 11, 1)
+texts = st.sampled_from(["", "a", "b", "orders", "é\u2028"])
+numbers = st.integers(-1, 4)
+times = st.integers(0, 3).map(lambda day: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day))
+
+
+def tuples(items: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[object, ...]]:
+    return st.lists(items, max_size=5).map(tuple)
+
+
+documents = st.builds(
+    LineageDocument,
+    format=st.just(2),
+    source=st.sampled_from(["record", "lake"]),
+    history=st.booleans(),
+    times=tuples(times),
+    datasets=tuples(st.builds(Dataset, qualified_name=texts, type=texts, name=texts, owner=texts, tags=tuples(texts))),
+    columns=tuples(st.builds(Column, numbers, texts, texts, st.booleans())),
+    processes=tuples(
+        st.builds(
+            Process,
+            qualified_name=texts,
+            name=texts,
+            inputs=tuples(numbers),
+            outputs=tuples(numbers),
+            health=st.sampled_from(Health),
+            last_run=texts,
+            first_seen=numbers,
+            last_seen=numbers,
+        )
+    ),
+    flows=tuples(st.builds(Flow, numbers, numbers, numbers, numbers, numbers)),
+    edges=tuples(st.builds(Edge, numbers, numbers, numbers, st.sampled_from(Kind), description=texts)),
+    tags=tuples(st.builds(Tag, numbers, texts)),
+    failed_tests=tuples(st.builds(FailedTest, numbers, texts, texts, st.none() | times)),
+)
+"""Also what no job gives: unsorted, with repeated names and numbers that there are not."""
+
+
+@given(st.lists(documents, min_size=2, max_size=5))
+def test_any_sequence_of_documents_is_restored_exactly(sequence: list[LineageDocument]) -> None:
+    base, *later = sequence
+    for one in later:
+        assert encoded(restored(base, difference(base, DAY, one))) == encoded(one)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_documents_with_history_are_restored_exactly(seed: int) -> None:
+    base, later = random_document(seed), random_document(seed + 1)
+    assert encoded(restored(base, difference(base, DAY, later))) == encoded(later)
+
+
+def estate(tables: int, *, hours: int = 0, extra: bool = False) -> LineageDocument:
+    """Tables that are each made of one, by processes whose last runs are so many hours later."""
+    names = [f"t{number:04}" for number in range(tables)]
+    processes = [
+        process(
+            f"load {name}", source, name, *(edge(f"{source}.c{column}", f"{name}.c{column}") for column in range(5))
+        )
+        for source, name in pairwise(names)
+    ]
+    if extra:
+        processes.append(process("first", "a0", "a1", edge("a0.x", "a1.x")))
+    last = NOON + timedelta(hours=hours)
+    return document_of("record", [KnownProcess(process=one, first=NOON, last=last) for one in processes])
+
+
+def test_a_data_set_that_renumbers_all_others_makes_a_small_difference() -> None:
+    base, later = estate(200), estate(200, hours=24, extra=True)
+    small = difference(base, DAY, later)
+    assert encoded(restored(base, small)) == encoded(later)
+    parts = msgspec.json.decode(small)["parts"]
+    assert len(parts["edges"]) <= 3
+    assert next(step for step in parts["processes"] if "set" in step)["set"] == {"last_seen": 1}
+    assert len(difference(base, DAY, base)) < 400
+
+
+@pytest.mark.parametrize(
+    ("part", "damaged_part"),
+    [
+        (b"]}}", b"]}"),
+        (b"[[0,1]", b"[[1,1]"),
+        (b"[[0,1]", b"[[0,99999]"),
+        (b"[[0,1]", b"[[-1,1]"),
+        (b'"new"', b'"old"'),
+        (b'"source":"record"', b'"source":7'),
+        (b'"source":"record"', b'"sauce":"record"'),
+        (b'"digest":"', b'"digest":"0'),
+    ],
+)
+def test_a_damaged_difference_is_an_error(part: bytes, damaged_part: bytes) -> None:
+    base = document(
+        process("a", "raw", "clean", edge("raw.x", "clean.x")), process("z", "clean", "zone", edge("clean.x", "zone.y"))
+    )
+    later = document(
+        process("a", "raw", "clean", edge("raw.x", "clean.x")),
+        process("z", "clean", "zone", edge("clean.x", "zone.y")),
+        process("b", "clean", "mart", edge("clean.x", "mart.y")),
+    )
+    data = difference(base, DAY, later)
+    assert encoded(restored(base, data)) == encoded(later)
+    assert part in data
+    with pytest.raises(UnreadableDocumentError):
+        restored(base, data.replace(part, damaged_part))
+
+
+def test_a_difference_from_another_base_is_an_error() -> None:
+    base, later = estate(5), estate(6)
+    other = structs.replace(base, datasets=base.datasets[::-1])
+    with pytest.raises(UnreadableDocumentError, match="document of 2026-11-01"):
+        restored(other, difference(base, DAY, later))
