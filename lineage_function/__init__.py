@@ -1,4 +1,8 @@
-"""GET: the lineage page, and the API that reads lineage. Its app signs people in; it writes nothing."""
+"""GET and HEAD: the lineage page, and the API that reads lineage. Its app signs people in; it writes nothing.
+
+The answer to HEAD is that to GET: the host's server sends no body of it (Kestrel ignores it, as
+`HttpProtocol.HandleNonBodyResponseWrite` in https://github.com/dotnet/aspnetcore).
+"""
 
 import azure.functions as func
 

@@ -87,4 +87,7 @@ def test_headers_of_conditions_and_compression_pass_the_host(app: App) -> None:
     known = {"If-None-Match": response.headers["ETag"]}
     repeated = requests.get(f"{app.url}/api/v1/lineage", params=node, headers=known, timeout=60)
     assert (repeated.status_code, repeated.content) == (304, b"")
+    head = requests.head(f"{app.url}/api/v1/lineage", params=node, timeout=60)
+    assert (head.status_code, head.headers["ETag"], head.content) == (200, response.headers["ETag"], b"")
+    assert requests.head(f"{app.url}/api/v1/lineage", params={"nodeId": "dataset:x:y"}, timeout=60).status_code == 404
     assert requests.post(f"{app.url}/api/v1/lineage", json={}, timeout=60).status_code == 404, "it is read only"
