@@ -21,6 +21,7 @@ from shared.versions import PACKAGE_FILE, PACKAGE_HEADER
 from tests.infra.azure_stand_in import AzureStandIn, Failure
 from throughline.cli.deploy.azure_cli import WEB_API, AzureCli, AzureCliError
 from throughline.cli.deploy.errors import DeployError
+from throughline.cli.deploy.lineage import deploy_lineage
 from throughline.cli.deploy.packaging import Package, checked, read_package
 from throughline.cli.deploy.progress import Progress
 from throughline.cli.deploy.receiver import ProbeAnswer, post_nothing
@@ -42,6 +43,8 @@ OUTPUTS = {
     "STORAGE_ACCOUNT_NAME": "stabc",
     "DELIVERY": "eventGrid",
     "ENTRA_APPLICATION_ID": "",
+    "LINEAGE_NAME": "",
+    "LINEAGE_URL": "",
 }
 ZIP = "functionapp deployment source config-zip"
 SWAP = "functionapp deployment slot swap"
@@ -87,6 +90,13 @@ def receiver_at(*statuses: int, token: str = "") -> Iterator[str]:
     left = list(statuses)
 
     class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            """The lineage page, whose sign-in is at an address where nobody answers."""
+            self.send_response({"/open": 200, "/broken": 503}.get(self.path, 302))
+            self.send_header("Location", "http://127.0.0.1:9/")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
         def do_POST(self) -> None:
             status = left.pop(0) if len(left) > 1 else left[0]
             allowed = not token or self.headers["Authorization"] == f"Bearer {token}"
@@ -168,6 +178,57 @@ def test_the_deployment_prints_the_remaining_steps(az: AzureStandIn, tmp_path: P
     assert "The storage account: stabc" in done.stdout
     assert "throughline purview grant --account PURVIEW --collection COLLECTION --principal 0000-1111" in done.stdout
     assert KEY not in done.stdout + done.stderr
+
+
+def page_beside(archive: Path) -> Path:
+    """Write a package of the lineage page beside one of the functions."""
+    beside = archive.with_name(f"{archive.stem}-lineage.zip")
+    with zipfile.ZipFile(beside, "w") as written:
+        written.writestr("lineage_function/function.json", "{}")
+    return beside
+
+
+def test_the_lineage_page_is_deployed_last(az: AzureStandIn, tmp_path: Path) -> None:
+    archive = package(tmp_path)
+    beside = page_beside(archive)
+    with receiver_at(400) as url:
+        page = {"LINEAGE_NAME": "func-lineage", "LINEAGE_URL": f"{url}/page"}
+        az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url} | page)
+        done = deploy(az, "rg", "--package", str(archive))
+    assert done.returncode == 0, done.stderr
+    assert f"The lineage page:    {url}/page" in done.stdout
+    assert [name for command, name in changes(az) if command == ZIP] == ["func-worker", "func-receiver", "func-lineage"]
+    assert az.of(ZIP)[-1].options["--src"] == str(beside)
+
+
+@pytest.mark.usefixtures("az")
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/open", "answers 200 to who has not signed in: all lineage is open"),
+        ("/broken", "Receiver and worker are deployed, and are not touched by it. Seen last, after 0 s: 503"),
+    ],
+)
+def test_a_lineage_page_that_asks_nobody_to_sign_in_is_an_error(tmp_path: Path, path: str, message: str) -> None:
+    with receiver_at(400) as url:
+        page = target(LINEAGE_NAME="func-lineage", LINEAGE_URL=f"{url}{path}")
+
+        def deploy_page(*, probe: bool) -> None:
+            archive = page_beside(package(tmp_path))
+            progress = Progress(io.StringIO())
+            deploy_lineage(AzureCli(), page, archive, limits=SHORT_WAIT, progress=progress, probe=probe)
+
+        with pytest.raises(DeployError, match=message):
+            deploy_page(probe=True)
+        deploy_page(probe=False)
+
+
+def test_a_missing_package_of_the_lineage_page_is_reported_before_any_change(az: AzureStandIn, tmp_path: Path) -> None:
+    az.outputs("rg", OUTPUTS | {"LINEAGE_NAME": "func-lineage", "LINEAGE_URL": "https://page"})
+    done = deploy(az, "rg", "--package", str(package(tmp_path)))
+    assert (done.returncode, changes(az)) == (1, [])
+    assert "blobTrigger-bbb-lineage.zip is no package of it" in done.stderr
+    assert "--app lineage" in done.stderr
 
 
 def test_outputs_and_subscription_of_azd_are_used(az: AzureStandIn, tmp_path: Path) -> None:

@@ -106,9 +106,9 @@ def test_there_are_no_secrets_and_a_token_only_where_something_is_deployed_or_si
 def test_github_signs_the_tested_package_and_its_list_of_libraries() -> None:
     steps = load(ROOT / ".github/workflows/azure-dev.yml")["jobs"]["attest"]["steps"]
     templates = [f"build/tested/{name}.json" for name in ("main", "subscription")]
-    assert steps[1]["with"]["subject-path"].split() == [ARCHIVE, *templates]
+    assert steps[1]["with"]["subject-path"].split() == [ARCHIVE, ARCHIVE.replace(".zip", "-lineage.zip"), *templates]
     assert steps[2]["with"] == {"subject-path": ARCHIVE, "sbom-path": ARCHIVE.replace(".zip", ".cdx.json")}
-    names = ("throughline.zip", "throughline.cdx.json", "main.json", "subscription.json")
+    names = ("throughline.zip", "throughline-lineage.zip", "throughline.cdx.json", "main.json", "subscription.json")
     assert uploaded()[0] == [f"build/package/{name}" for name in names]
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from throughline.cli.deploy.azure_cli import AzureCli, AzureCliError, sender_token
 from throughline.cli.deploy.errors import DeployError
-from throughline.cli.deploy.packaging import build, checked
+from throughline.cli.deploy.lineage import deploy_lineage
+from throughline.cli.deploy.packaging import build, build_lineage, checked, lineage_beside
 from throughline.cli.deploy.progress import Progress
 from throughline.cli.deploy.receiver import ROUTE, DeployedReceiver, post_nothing
 from throughline.cli.deploy.record import deploy_template, last_good
@@ -24,13 +25,14 @@ NO_PROBE = "THROUGHLINE_NO_PROBE"
 """Set to anything, it means --no-probe, where azd or a pipeline starts this."""
 
 _STOPPED = 130
-_DESCRIPTION = "Build the package of the functions and deploy it to both apps of one Throughline in Azure."
+_DESCRIPTION = "Build the packages of the functions and deploy them to the apps of one Throughline in Azure."
 _MORE = """\
 steps:
   1. make the package, for the way that the deployment delivers events (--package: take one that is there)
   2. deploy it to the receiver's slot, with production's keys, and wait until this very package answers there
   3. deploy the worker; with Event Grid, wait for its key and subscribe it to new events
   4. swap the slot into production, look at it for 20 seconds, and swap back if it refuses keys or does not work
+  5. where the deployment has a lineage page, deploy its own package, and look whether it asks people to sign in
 Where there is no slot, or nothing answers yet, worker and receiver are deployed straight, one after the other.
 The worker goes before the swap because it reads what the receiver writes: a new worker reads what an old receiver has
 written, an old worker need not read what a new receiver writes. Events that come meanwhile wait in storage.
@@ -85,7 +87,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--subscription", default="", help="its id or name; without it: AZURE_SUBSCRIPTION_ID, else az's own"
     )
-    parser.add_argument("--package", type=Path, default=None, help="deploy this archive instead of making one")
+    parser.add_argument(
+        "--package",
+        type=Path,
+        default=None,
+        help="deploy this archive instead of making one; the lineage page's is beside it, as NAME-lineage.zip",
+    )
     parser.add_argument(
         "--wait", type=float, default=300.0, metavar="SECONDS", help="for each of the waits, at most (300)"
     )
@@ -130,8 +137,13 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
         )
         return
     given = options.package or (Path(environment[PACKAGE]) if environment.get(PACKAGE) else None)
+    page = lineage_beside(given) if target.lineage and given else None
     package = checked(given or build(target.delivery, progress), target.delivery)
+    if target.lineage and not given:
+        page = build_lineage(progress)
     receiver.deploy(package, partial(deploy_worker, az, target, limits=limits, progress=progress))
+    if page:
+        deploy_lineage(az, target, page, limits=limits, progress=progress, probe=probe)
     sys.stdout.write(_left_to_do(target))
 
 
@@ -143,10 +155,15 @@ def _changes(pairs: Sequence[str]) -> Mapping[str, str]:
 
 
 def _left_to_do(target: Target) -> str:
+    page = (
+        f"\n  The lineage page:    {target.lineage_url} (docs/operate/lineage-app.md says who may see it)"
+        if target.lineage
+        else ""
+    )
     return f"""
 Deployed.
   The receiver:        {target.receiver_url}{ROUTE} (RECEIVER in docs/operate/deploy.md is {target.receiver})
-  The storage account: {target.storage} (STORAGE there)
+  The storage account: {target.storage} (STORAGE there){page}
 Left to do, once:
   1. Let the worker write lineage, and find scanned assets, in Purview (docs/operate/deploy.md, step 4), by a
      collection administrator; until then lineage waits:

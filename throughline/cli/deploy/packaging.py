@@ -17,6 +17,7 @@ from throughline.project import ROOT
 
 EVENT_GRID = "eventGrid"
 _TRIGGER = "parser_function/function.json"
+_PAGE = "lineage_function/function.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,35 @@ def build(delivery: str, progress: Progress, *, root: Path = ROOT) -> Path:
             "The package could not be made",
         )
     return root / "build/package/throughline.zip"
+
+
+def build_lineage(progress: Progress, *, root: Path = ROOT) -> Path:
+    """Make the package of the lineage page in the same way."""
+    python = find_python(root, progress)
+    with progress.step("make the package of the lineage page"):
+        _run(
+            [str(python), "-m", "throughline.local.package", "--app", "lineage"],
+            root,
+            "The package of the lineage page could not be made",
+        )
+    return root / "build/package-lineage/throughline.zip"
+
+
+def lineage_beside(archive: Path) -> Path:
+    """The package of the lineage page beside one of the functions: `throughline-lineage.zip` beside `throughline.zip`.
+
+    Raises DeployError where there is none.
+    """
+    beside = archive.with_name(f"{archive.stem}-lineage.zip")
+    try:
+        with zipfile.ZipFile(beside) as package:
+            package.getinfo(_PAGE)
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise DeployError(
+            f"This deployment has a lineage page, and {beside} is no package of it ({error}). Make one, and put it "
+            f"there: {_module_call('throughline.local.package')} --app lineage"
+        ) from error
+    return beside
 
 
 def read_package(archive: Path) -> Package:

@@ -11,14 +11,16 @@ from throughline.cli.deploy.record import DeploymentRecord
 DELIVERIES = ("eventGrid", "queue")
 """How the parser may get notices of new events."""
 
-OPTIONAL = frozenset({"RECEIVER_SLOT", "ENTRA_APPLICATION_ID"})
-"""Outputs that may be empty: Flex Consumption and the Basic sizes have no slots, and a key may be all that is asked."""
+OPTIONAL = frozenset({"RECEIVER_SLOT", "ENTRA_APPLICATION_ID", "LINEAGE_NAME", "LINEAGE_URL"})
+"""Outputs that may be empty: Flex Consumption and the Basic sizes have no slots, a key may be all that is asked, and
+there may be no lineage page.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One Throughline in Azure, as the outputs of its template name it. `slot` is empty where none is, `application`
-    (the receiver's registration in Entra ID) where senders need no token.
+    (the receiver's registration in Entra ID) where senders need no token, `lineage` where there is no lineage page.
     """
 
     group: str
@@ -31,6 +33,8 @@ class Target:
     delivery: str
     topic: str
     application: str
+    lineage: str = ""
+    lineage_url: str = ""
 
 
 def from_azure(group: str, record: DeploymentRecord) -> Target:
@@ -66,4 +70,6 @@ def _target(group: str, outputs: Mapping[str, str], source: str, mend: str) -> T
         delivery=delivery,
         topic=output("EVENT_TOPIC_NAME"),
         application=output("ENTRA_APPLICATION_ID"),
+        lineage=output("LINEAGE_NAME"),
+        lineage_url=output("LINEAGE_URL").rstrip("/"),
     )
