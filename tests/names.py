@@ -53,7 +53,6 @@ OLD_ROOMS: dict[str, int] = {
     "throughline/local": 5,
     "throughline/local/atlas": 7,
     "throughline/local/azurite": 11,
-    "throughline/local/catalog": 10,
     "throughline/local/event_grid": 11,
     "throughline/local/host": 6,
     "throughline/local/spark": 10,

@@ -8,7 +8,6 @@ from pyapacheatlas.auth import BasicAuthentication
 from pyapacheatlas.core import AtlasClient, AtlasEntity, AtlasProcess
 from pyapacheatlas.core.typedef import (
     AtlasAttributeDef,
-    Cardinality,
     ChildEndDef,
     ClassificationTypeDef,
     EntityTypeDef,
@@ -112,8 +111,8 @@ def test_without_edges_the_lineage_is_empty(client: AtlasClient) -> None:
 def assets(client: AtlasClient) -> None:
     client.upload_entities(
         [
-            table("Orders", -1, description="all orders", createTime=1000),
-            table("orders_2024", -2, createTime=2000),
+            table("Orders", -1, description="all orders"),
+            table("orders_2024", -2),
             table("people", -3, description="50% [sic]"),
             table("orders", -4, "hive_table"),
             table("file", -5, "fs_path", path="/file", isFile=True),
@@ -154,18 +153,13 @@ SEARCHES = {
     "STARTS_WITH": (where("name", "STARTS_WITH", "orders"), ["orders_2024"]),
     "endsWith": (where("name", "endsWith", "2024"), ["orders_2024"]),
     "contains": (where("description", "contains", "% [s"), ["people"]),
-    "like": (where("description", "like", "50*[sic]"), ["people"]),
-    "a date": (where("createTime", "gt", "1000"), ["orders_2024"]),
-    "lte": (where("createTime", "<=", 1000), ["Orders"]),
-    "isNull": (where("description", "isNull"), ["orders_2024"]),
-    "notNull": (where("description", "not_null"), ["Orders", "people"]),
-    "AND": (both("AND", where("name", "contains", "rders"), where("createTime", "gte", 2000)), ["orders_2024"]),
+    "AND": (both("AND", where("name", "contains", "rders"), where("name", "neq", "Orders")), ["orders_2024"]),
     "OR": (both("OR", where("name", "eq", "people"), where("name", "eq", "Orders")), ["Orders", "people"]),
     "AND in OR": (
         both(
             "OR",
             where("name", "eq", "people"),
-            both("AND", where("name", "contains", "rders"), where("description", "isNull")),
+            both("AND", where("name", "contains", "rders"), where("name", "endsWith", "2024")),
         ),
         ["orders_2024", "people"],
     ),
@@ -188,21 +182,16 @@ def test_a_search_returns_the_matching_entities(
 
 
 @pytest.mark.usefixtures("assets")
-def test_search_by_get_counts_all_and_returns_the_requested_attributes(
-    fresh_catalog: CatalogServer, http: requests.Session
-) -> None:
+def test_search_by_get_counts_all(fresh_catalog: CatalogServer, http: requests.Session) -> None:
     query = {"typeName": TABLE, "query": "orders", "limit": "1", "excludeDeletedEntities": "true"}
     answer = http.get(f"{fresh_catalog.endpoint}/search/basic", params=query, timeout=60).json()
     assert (len(answer["entities"]), answer["approximateCount"]) == (1, 2)
-    body = {"typeName": "fs_path", "attributes": ["path"]}
-    answer = http.post(f"{fresh_catalog.endpoint}/search/basic", json=body, timeout=60).json()
-    assert answer["entities"][0]["attributes"]["path"] == "/file"
 
 
 # -- type definitions
 
 
-def test_types_are_created_used_changed_and_deleted(client: AtlasClient) -> None:
+def test_types_are_created_used_and_changed(client: AtlasClient) -> None:
     parent = EntityTypeDef("my_store", attributeDefs=[AtlasAttributeDef("size", typeName="int")])
     child = EntityTypeDef("my_part", attributeDefs=[AtlasAttributeDef("kind", isOptional=False)])
     relation = RelationshipTypeDef(
@@ -234,42 +223,6 @@ def test_types_are_created_used_changed_and_deleted(client: AtlasClient) -> None
     changed = client.get_typedef(type_category=TypeCategory.ENTITY, name="my_store")
     assert [attribute["name"] for attribute in changed["attributeDefs"]] == ["size", "colour"]
     assert changed["version"] == 2
-    assert client.get_typedef(guid=changed["guid"]) == changed
-    relation_names = {item["relationshipTypeName"] for item in changed["relationshipAttributeDefs"]}
-    assert relation_names >= {"my_store_parts", "dataset_process_inputs"}
-
-    for name in ("my_store", "DataSet"):
-        with pytest.raises(AtlasException, match="ATLAS-409-00-002"):
-            client.delete_type(name)
-    client.delete_type("my_other")
-    client.delete_typedefs(classificationDefs=[label])
-    with pytest.raises(AtlasException, match="ATLAS-404-00-001"):
-        client.get_typedef(name="PII")
-
-
-def test_custom_types_have_enumerations_maps_and_defaults(client: AtlasClient) -> None:
-    enum = {"name": "mood", "category": "ENUM", "elementDefs": [{"value": "good", "ordinal": 1}]}
-    entity = EntityTypeDef(
-        "my_thing",
-        attributeDefs=[
-            AtlasAttributeDef("mood", typeName="mood", defaultValue="good"),
-            AtlasAttributeDef("sizes", typeName="map<string,int>"),
-            AtlasAttributeDef("tags", typeName="array<string>", cardinality=Cardinality.SET),
-            AtlasAttributeDef("near", typeName="array<my_thing>", cardinality=Cardinality.SET),
-        ],
-    )
-    client.upload_typedefs(enumDefs=[enum], entityDefs=[entity])
-    first = AtlasEntity("one", "my_thing", "one", guid=-1, attributes={"sizes": {"a": "1"}, "tags": ["x", 2]})
-    second = AtlasEntity("two", "my_thing", "two", guid=-2, attributes={"near": [first.to_json(minimum=True)]})
-    guids = client.upload_entities([first, second])["guidAssignments"]
-    attributes = client.get_single_entity(guids["-1"])["entity"]["attributes"]
-    assert (attributes["mood"], attributes["sizes"], attributes["tags"]) == ("good", {"a": 1}, ["x", "2"])
-    near = client.get_single_entity(guids["-2"])["entity"]["attributes"]["near"]
-    assert near == [{"guid": guids["-1"], "typeName": "my_thing"}]
-    misfits: list[Json] = [{"mood": "bad"}, {"mood": {}}, {"sizes": [1]}, {"tags": "x"}]
-    for bad in misfits:
-        with pytest.raises(AtlasException, match="ATLAS-404-00-007"):
-            client.upload_entities([AtlasEntity("bad", "my_thing", "bad", guid=-1, attributes=bad)])
 
 
 # Purview's built-in types for each store, with their mandatory attributes besides name and qualifiedName.

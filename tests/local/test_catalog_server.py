@@ -82,7 +82,6 @@ def test_a_restart_or_kill_keeps_entities_types_and_counts(tmp_path: Path) -> No
     with server:
         assert server.port == port
         assert server.calls()["by_verb"] == counted["by_verb"]
-        assert server.calls()["since_start"] == {"reads": 0, "writes": 0, "by_verb": {}, "by_outcome": {}}
         after = get(server, f"lineage/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "a"}).json()
         assert len(after["relations"]) == 2
         assert after == before
@@ -127,7 +126,6 @@ def test_counts_by_verb_and_outcome(fresh_catalog: CatalogServer) -> None:
     }
     assert calls["by_outcome"]["POST entity/bulk"] == {"200": 1, "400": 1}
     assert calls["by_outcome"]["GET types/typedefs"] == {"401": 1}
-    assert calls["since_start"]["by_verb"] == calls["by_verb"]
     fresh_catalog.reset_calls()
     assert fresh_catalog.calls()["by_verb"] == {}
 
@@ -153,12 +151,9 @@ def test_a_reset_forgets_entities_and_keeps_types(fresh_catalog: CatalogServer) 
     assert get(fresh_catalog, "types/entitydef/name/mine").status_code == 404
 
 
-def test_status_is_public_and_version_needs_credentials(catalog_server: CatalogServer) -> None:
+def test_status_is_public(catalog_server: CatalogServer) -> None:
     status = requests.get(f"{catalog_server.url}/api/atlas/admin/status", timeout=60)
     assert status.json() == {"Status": "ACTIVE"}
-    version = f"{catalog_server.url}/api/atlas/admin/version"
-    assert requests.get(version, timeout=60).status_code == 401
-    assert requests.get(version, auth=("admin", "local"), timeout=60).json()["Name"] == "throughline-catalog"
 
 
 def test_an_open_connection_does_not_delay_the_stop(capsys: pytest.CaptureFixture[str]) -> None:

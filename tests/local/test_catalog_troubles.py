@@ -6,8 +6,8 @@ import pytest
 import requests
 
 from tests.support.catalog_server import get, post, run, table
+from throughline.local.catalog.http.troubles import KINDS, Does, Trouble, TroubleError, Troubles
 from throughline.local.catalog.server import CatalogServer
-from throughline.local.catalog.troubles import KINDS, Does, Trouble, TroubleError, Troubles
 
 
 @pytest.fixture

@@ -103,31 +103,17 @@ def test_our_classifications_do_not_propagate_and_those_of_others_do(served: V2)
 
 
 @pytest.mark.catalogs("local", "atlas")
-def test_the_other_classification_endpoints_behave_like_atlas(served: V2) -> None:
-    """Attached by name, changed, listed and detached."""
+def test_detaching_what_is_not_attached_is_refused_as_atlas_does(served: V2) -> None:
     served.empty()
     _define(served)
     guid = over(served).create_assets([asset("a")])[TABLE]
-    by_name = "entity/uniqueAttribute/type/fs_path"
 
-    def refusal(verb: str) -> tuple[int, str]:
-        answer = served.call(verb)
+    def refusal(name: str) -> tuple[int, str]:
+        answer = served.call(f"DELETE entity/guid/{guid}/classification/{name}")
         return answer.status_code, str(answer.json()["errorCode"])
 
-    served.call(
-        f"POST {by_name}/classifications?attr:qualifiedName=file:///data/a", [{"typeName": PII}]
-    ).raise_for_status()
-    assert served.call(f"GET entity/guid/{guid}/classification/{PII}").json()["propagate"] is True
-    served.call(f"PUT entity/guid/{guid}/classifications", [{"typeName": PII, "propagate": False}]).raise_for_status()
-    listed = served.call(f"GET entity/guid/{guid}/classifications").json()["list"]
-    assert [(each["typeName"], each["propagate"]) for each in listed] == [(PII, False)]
-    assert served.call(f"PUT entity/guid/{guid}/classifications", [{"typeName": THEIRS}]).status_code == 400
-    assert served.call(f"POST entity/guid/{guid}/classifications", [{"typeName": "NONE"}]).status_code in {400, 404}
-    delete = f"DELETE {by_name}/classification/{PII}?attr:qualifiedName=file:///data/a"
-    served.call(delete).raise_for_status()
-    assert refusal(f"GET entity/guid/{guid}/classification/{PII}") == (404, "ATLAS-404-00-008")
-    assert refusal(f"DELETE entity/guid/{guid}/classification/{PII}") == (404, "ATLAS-404-00-003")
-    served.call(f"POST entity/guid/{guid}/classifications", [{"typeName": THEIRS}]).raise_for_status()
-    assert refusal(f"GET entity/guid/{guid}/classification/{PII}") == (404, "ATLAS-404-00-008")
-    assert refusal(f"DELETE entity/guid/{guid}/classification/{PII}") == (400, "ATLAS-400-00-06D")
-    assert refusal(f"GET entity/guid/{guid}/classification/NONE") == (400, "ATLAS-400-00-014")
+    assert refusal(PII) == (404, "ATLAS-404-00-003")
+    theirs = {"classification": {"typeName": THEIRS}, "entityGuids": [guid]}
+    served.call("POST entity/bulk/classification", theirs).raise_for_status()
+    assert refusal(PII) == (400, "ATLAS-400-00-06D")
+    assert refusal("NONE") == (400, "ATLAS-400-00-014")

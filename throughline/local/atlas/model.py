@@ -7,8 +7,7 @@ that both have the same ones.
 from collections.abc import Iterable
 from typing import Any
 
-from throughline.local.catalog.types import builtin_typedefs, plain_typedefs
-from throughline.local.catalog.types.build import attribute_def
+from throughline.local.catalog.types import attribute_def, builtin_typedefs, plain_typedefs
 
 Json = dict[str, Any]
 

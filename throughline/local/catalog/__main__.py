@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING, NoReturn
 
 import uvicorn
 
-from throughline.local.catalog.access import LOCAL_TOKEN
-from throughline.local.catalog.catalog import Catalog
-from throughline.local.catalog.graph.store import Store
 from throughline.local.catalog.http.app import make_app
-from throughline.local.catalog.troubles import KINDS, Trouble, TroubleError, Troubles
+from throughline.local.catalog.http.troubles import KINDS, Trouble, TroubleError, Troubles
+from throughline.local.catalog.http.verbs import Catalog
+from throughline.local.catalog.server import LOCAL_TOKEN
+from throughline.local.catalog.store import MEMORY, Store
 from throughline.local.process.listening import PortError, listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOST = "127.0.0.1"
-MEMORY = ":memory:"
 _GRACE_SECONDS = 5
 
 
@@ -73,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="KIND[:option=value,…]",
         help="inject a failure, as in throttle:every=10,row=5,after=2 or choke:name=/orders; repeatable; POST "
-        f"/admin/troubles changes it at run time. {'; '.join(_kinds())}",
+        f"/admin/troubles changes it at run time. {'; '.join(f'{name}: {kind.what}' for name, kind in KINDS.items())}",
     )
     parser.add_argument(
         "--types",
@@ -83,10 +82,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
     return parser
-
-
-def _kinds() -> list[str]:
-    return [f"{name}: {kind.what}" for name, kind in KINDS.items()]
 
 
 @contextmanager
@@ -126,10 +121,9 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> None:
         troubles = Troubles(map(Trouble.of, options.trouble))
     except TroubleError as error:
         raise StartError(f"--trouble: {error}.") from error
-    catalog = Catalog(store, soft=options.deletes == "soft", plain=options.types == "plain", troubles=troubles)
-    app = make_app(catalog, token=options.token)
+    catalog = Catalog(store, soft=options.deletes == "soft", plain=options.types == "plain")
     config = uvicorn.Config(
-        app,
+        make_app(catalog, troubles, token=options.token),
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,

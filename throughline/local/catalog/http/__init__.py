@@ -1,1 +1,1 @@
-"""The catalog's HTTP interface, and who may use it."""
+"""The catalog's HTTP face: paths, verbs and injected failures."""

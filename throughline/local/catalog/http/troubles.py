@@ -53,11 +53,12 @@ class TroubleError(ValueError):
     """The text of a trouble is not valid; the message lists what is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Trouble:
     """A failure and the calls that it affects: of each `every` calls, `row` in a row; `times` in all (0: no limit).
 
-    `on` limits it to all calls, reads, writes or bulks; `name` to calls whose text contains it.
+    `on` limits it to all calls, reads, writes or bulks; `name` to calls whose text contains it. `calls` and `struck`
+    count the matching calls, and those that it affected.
     """
 
     kind: str
@@ -68,6 +69,8 @@ class Trouble:
     name: str = ""
     after: float = 1.0
     seconds: float = 1.0
+    calls: int = 0
+    struck: int = 0
 
     @property
     def how(self) -> Kind:
@@ -77,64 +80,57 @@ class Trouble:
     @classmethod
     def of(cls, text: str) -> "Trouble":
         """Read a trouble's text. Raises TroubleError."""
-        kind, _, rest = text.partition(":")
+        kind, _, options = text.partition(":")
         if kind not in KINDS:
             raise TroubleError(f"{kind!r} is not a trouble: choose one of {', '.join(KINDS)}")
-        types = {each.name: each.type for each in fields(cls) if each.name != "kind"}
-        given: dict[str, Any] = {}
-        for option in filter(None, rest.split(",")):
+        trouble = cls(kind=kind)
+        for option in filter(None, options.split(",")):
             name, _, value = option.partition("=")
-            if name not in types:
-                raise TroubleError(f"{name!r} is no option of a trouble: one of {', '.join(types)}")
+            if name not in _OPTIONS:
+                raise TroubleError(f"{name!r} is no option of a trouble: one of {', '.join(_OPTIONS)}")
             try:
-                given[name] = _PARSERS[str(getattr(types[name], "__name__", types[name]))](value)
+                setattr(trouble, name, type(_OPTIONS[name])(value))
             except ValueError as error:
                 raise TroubleError(f"{name}={value}: {error}") from error
-        found = cls(kind=kind, **given)
-        if found.on not in _ON:
-            raise TroubleError(f"on={found.on}: one of {', '.join(_ON)}")
-        if found.every < 1 or found.row < 1:
+        if trouble.on not in _ON:
+            raise TroubleError(f"on={trouble.on}: one of {', '.join(_ON)}")
+        if trouble.every < 1 or trouble.row < 1:
             raise TroubleError("every and row are numbers from 1 on")
-        return found
+        return trouble
 
     def __str__(self) -> str:
-        options = [f"{each.name}={getattr(self, each.name)}" for each in fields(self)[1:] if self._differs(each)]
+        values = {name: getattr(self, name) for name in _OPTIONS}
+        options = [f"{name}={value}" for name, value in values.items() if value != _OPTIONS[name]]
         return f"{self.kind}:{','.join(options)}" if options else self.kind
 
-    def _differs(self, each: Any) -> bool:
-        return bool(getattr(self, each.name) != each.default)
-
-
-_PARSERS: dict[str, Any] = {"int": int, "float": float, "str": str}
-
-
-@dataclass(slots=True)
-class _Counted:
-    trouble: Trouble
-    calls: int = 0
-    struck: int = 0
-
-    def strikes(self) -> bool:
-        """Count a matching call; return whether the failure affects it."""
-        trouble = self.trouble
-        place = self.calls % (trouble.every - 1 + trouble.row)
+    def strikes(self, *, bulk: bool, writes: bool, text: str) -> bool:
+        """Count a call, if it matches; return whether the failure affects it. `text`: the whole content of the call."""
+        matches = {"all": True, "reads": not writes, "writes": writes, "bulk": bulk}[self.on]
+        if not matches or self.name not in text:
+            return False
+        place = self.calls % (self.every - 1 + self.row)
         self.calls += 1
-        if place < trouble.every - 1 or (trouble.times and self.struck >= trouble.times):
+        if place < self.every - 1 or (self.times and self.struck >= self.times):
             return False
         self.struck += 1
         return True
+
+
+_OPTIONS: dict[str, Any] = {
+    field.name: field.default for field in fields(Trouble) if field.name not in {"kind", "calls", "struck"}
+}
+"""The options of a trouble, with their defaults."""
 
 
 class Troubles:
     """The troubles of a catalog, and how often each affected a call."""
 
     def __init__(self, troubles: Iterable[Trouble] = ()) -> None:
-        self._counted = [_Counted(each) for each in troubles]
-        self._expired = 0
+        self.become(troubles)
 
     def become(self, troubles: Iterable[Trouble]) -> None:
         """Replace all troubles (empty: no failures), and make the first token valid again."""
-        self._counted = [_Counted(each) for each in troubles]
+        self._troubles = list(troubles)
         self._expired = 0
 
     def token(self, first: str) -> str:
@@ -143,19 +139,12 @@ class Troubles:
 
     def strike(self, verb: str, *, writes: bool, text: str) -> Trouble | None:
         """Return the first trouble that affects this call, if any. `text`: the whole content of the call."""
-        bulk = verb == "POST entity/bulk"
-        for each in self._counted:
-            trouble = each.trouble
-            fits = {"all": True, "reads": not writes, "writes": writes, "bulk": bulk}[trouble.on]
-            if fits and trouble.name in text and each.strikes():
+        for trouble in self._troubles:
+            if trouble.strikes(bulk=verb == "POST entity/bulk", writes=writes, text=text):
                 self._expired += trouble.kind == "expire"
                 return trouble
         return None
 
     def to_json(self) -> dict[str, Any]:
         """Return each trouble's text, with the numbers of matching and of affected calls."""
-        return {
-            "troubles": [
-                {"trouble": str(each.trouble), "calls": each.calls, "struck": each.struck} for each in self._counted
-            ]
-        }
+        return {"troubles": [{"trouble": str(t), "calls": t.calls, "struck": t.struck} for t in self._troubles]}
