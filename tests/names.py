@@ -82,7 +82,7 @@ OLD_ROOMS: dict[str, int] = {
     "tests/consumer_scenarios": 15,
     "tests/e2e": 13,
     "tests/faults": 12,
-    "tests/func_delivery": 12,
+    "tests/func_delivery": 7,
     "tests/fuzz": 9,
     "tests/hostile": 8,
     "tests/infra": 16,

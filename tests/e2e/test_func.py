@@ -42,8 +42,8 @@ def test_a_world_runs_with_func_or_its_stand_in(func: Path, tmp_path: Path) -> N
     check_lineage_in_world(func, tmp_path / "world")
 
 
-def test_blobs_missed_by_func_s_polling_are_published_in_time(func: Path, tmp_path: Path) -> None:
-    """A part of `python -m tests.func_delivery`: one or two blobs of twenty are written in the second of a listing."""
+def test_blobs_that_func_does_not_find_are_published_in_time(func: Path, tmp_path: Path) -> None:
+    """A part of `python -m tests.func_delivery`: func's polling misses blobs, and its stand-in finds none by itself."""
     with World(home=tmp_path / "world", usual_ports=False, func=func) as world:
         seen = send_slowly(world, 40, rate=10, seed=1)
     assert seen.published == 40, seen

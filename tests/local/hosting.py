@@ -16,7 +16,6 @@ from typing import Any
 import requests
 
 from throughline.local.event_grid import EventGrid, Weather, subscriptions
-from throughline.local.host.blobs.delivery import EVENT_GRID, POLLING
 
 CALM = Weather()
 APPS = Path(__file__).parent / "apps"
@@ -33,7 +32,6 @@ class App:
     scratch: Path
     flags: tuple[str, ...] = ()
     event_grid: EventGrid | None = None
-    delivery: str = POLLING
     weather: Weather = CALM
     notices: bool = True
     listening: socket.socket = field(default_factory=socket.socket)
@@ -48,7 +46,7 @@ class App:
         """Start a host on the socket; a request waits in the socket until it is up."""
         log = self.scratch / f"host{len(self.hosts)}.log"
         number = str(self.listening.fileno())
-        fast = ("--delivery", self.delivery, "--poll", "0.2", "--visibility", "2", "--restart", "0.5")
+        fast = ("--visibility", "2", "--restart", "0.5")
         with log.open("wb") as stderr:
             process = subprocess.Popen(
                 [
@@ -70,8 +68,8 @@ class App:
             )
         host = RunningHost(process=process, log=log)
         self.hosts.append(host)
-        if self.event_grid is None and self.delivery == EVENT_GRID and self.notices:
-            subscribed = subscriptions(self.root, self.env)
+        subscribed = tuple(each for each in subscriptions(self.root, self.env) if not each.queue)
+        if self.event_grid is None and self.notices and subscribed:
             connection = self.env["AzureWebJobsStorage"]
             self.event_grid = EventGrid(
                 connection=connection, url=self.url, subscriptions=subscribed, poll=0.2, weather=self.weather
@@ -93,10 +91,16 @@ class App:
         """Whether the functions have recorded this many ends."""
         return len(self.notes("end")) == times
 
-    def scanned(self, times: int = 2) -> bool:
-        """Wait until the first function has scanned `times` more times; use it to check that nothing more happens."""
-        begun = next(iter(self.get("/admin/host/calls")["scans"].values()), 0)
-        return wait_for(lambda: next(iter(self.get("/admin/host/calls")["scans"].values()), 0) >= begun + times)
+    def quiet(self) -> bool:
+        """Wait until Event Grid has listed twice more, and nothing is queued: to check that nothing more happens."""
+        assert self.event_grid is not None
+        calls = self.event_grid.calls
+        begun = calls["list blobs"]
+        return wait_for(lambda: calls["list blobs"] >= begun + 2 and not self._busy())
+
+    def _busy(self) -> bool:
+        calls = self.get("/admin/host/calls")
+        return bool(calls["queued"] or calls["in_flight"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +122,10 @@ def sample(
     scratch: Path,
     settings: Mapping[str, str] | None = None,
     *flags: str,
-    delivery: str = POLLING,
     weather: Weather = CALM,
 ) -> Iterator[App]:
     """Yield a sample app, or the one in a folder, with an open socket; its hosts are killed at the end."""
-    app = App(
-        root=APPS / name, env=dict(settings or {}), scratch=scratch, flags=flags, delivery=delivery, weather=weather
-    )
+    app = App(root=APPS / name, env=dict(settings or {}), scratch=scratch, flags=flags, weather=weather)
     with app.listening:
         app.listening.bind(("127.0.0.1", 0))
         app.listening.listen(128)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.local.hosting import APPS, PROJECT
-from throughline.local.host.blobs.pattern import Pattern
+from throughline.local.host.blobs import Pattern
 from throughline.local.host.http.routes import find_route, make_routes
 from throughline.local.host.index import HostConfig, read_functions, read_host_json
 from throughline.local.host.settings import AppError, expand, load_local_settings

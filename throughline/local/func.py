@@ -15,7 +15,6 @@ from typing import Any
 import requests
 
 from throughline.local.functions import FunctionsHostError, Host
-from throughline.local.host.blobs.delivery import EVENT_GRID
 from throughline.local.process.leashed import Leashed
 from throughline.local.process.listening import listen
 
@@ -39,28 +38,13 @@ class Func(Host):
     """A host of the functions of `app` by `func start`.
 
     It listens on all addresses of this machine, checks no keys, does not count its calls, and is not started again
-    when it dies. Its polling of the emulator misses blobs (throughline/local/host/blobs/polling.py), so Event Grid
-    reports each blob a little later, unless `delivery` is by polling only: some are delivered twice, and none is
-    missed.
+    when it dies. It lists the emulator's blobs every two seconds and takes only those newer, in whole seconds, than the
+    newest one seen, so it misses a blob that is written later in the same second. Event Grid reports each blob a little
+    later: some are delivered twice, and none is missed.
     """
 
-    def __init__(
-        self,
-        *,
-        func: Path,
-        app: Path,
-        port: int = 0,
-        environment: Mapping[str, str],
-        log: Path,
-        delivery: str = EVENT_GRID,
-    ) -> None:
-        super().__init__(
-            app=app,
-            port=port,
-            environment=environment,
-            log=log,
-            event_grid=_NOTICE_SECONDS if delivery == EVENT_GRID else None,
-        )
+    def __init__(self, *, func: Path, app: Path, port: int = 0, environment: Mapping[str, str], log: Path) -> None:
+        super().__init__(app=app, port=port, environment=environment, log=log, event_grid=_NOTICE_SECONDS)
         self._func = func
         python = Path(sys.executable).parent
         self._environment |= {

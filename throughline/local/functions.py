@@ -20,7 +20,6 @@ from typing import Any, Self
 import requests
 
 from throughline.local.event_grid import EventGrid, subscriptions
-from throughline.local.host.blobs.delivery import EVENT_GRID
 from throughline.local.process.listening import PortError, listen
 from throughline.project import ROOT
 
@@ -39,13 +38,11 @@ class Host(ABC):
     """A host of the functions of `app` on 127.0.0.1:`port` (0: a free one), which runs while its context lasts.
 
     `environment` are the functions' settings. The output goes to `log`. `event_grid` is the seconds after which a new
-    blob is posted to the webhook; None: no Event Grid. Entering raises FunctionsHostError. `restarts` counts the
+    blob is posted to the webhook. Entering raises FunctionsHostError. `restarts` counts the
     restarts, `broken` is the reason for which the host is not started again.
     """
 
-    def __init__(
-        self, *, app: Path, port: int, environment: Mapping[str, str], log: Path, event_grid: float | None
-    ) -> None:
+    def __init__(self, *, app: Path, port: int, environment: Mapping[str, str], log: Path, event_grid: float) -> None:
         self._app, self._port = app, port
         self._environment = dict(environment)
         self._log = log
@@ -66,7 +63,7 @@ class Host(ABC):
         except FunctionsHostError:
             self.stop()
             raise
-        if self._event_grid_delay is not None and (subscribed := subscriptions(self._app, self._environment)):
+        if subscribed := subscriptions(self._app, self._environment):
             self._event_grid = EventGrid(
                 connection=self._environment["AzureWebJobsStorage"],
                 url=self.url,
@@ -121,10 +118,9 @@ class Host(ABC):
 
 
 class FunctionsHost(Host):
-    """Our own host.
+    """Our own host, to which Event Grid reports new blobs.
 
-    `delivery` is how it finds blobs (throughline/local/host/blobs/delivery.py): by Event Grid, or by polling a real
-    account or the emulator. `visibility` is the seconds until the messages of a dead host become visible again,
+    `visibility` is the seconds until the messages of a dead host become visible again,
     `patience` those for which storage may be unavailable until a host with blob triggers ends and is started again.
     `keys` is a file of keys that requests must have, read again for each; without it they need none.
     """
@@ -136,14 +132,12 @@ class FunctionsHost(Host):
         port: int = 0,
         environment: Mapping[str, str],
         log: Path,
-        delivery: str = EVENT_GRID,
         visibility: int = 5,
         patience: float = 30.0,
         keys: Path | None = None,
     ) -> None:
-        event_grid = 0.0 if delivery == EVENT_GRID else None
-        super().__init__(app=app, port=port, environment=environment, log=log, event_grid=event_grid)
-        self._pace = ("--delivery", delivery, "--visibility", str(visibility), "--patience", str(patience))
+        super().__init__(app=app, port=port, environment=environment, log=log, event_grid=0.0)
+        self._pace = ("--visibility", str(visibility), "--patience", str(patience))
         self._keys = ("--keys", str(keys)) if keys else ()
         self._socket: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None

@@ -15,7 +15,6 @@ from throughline.local.azurite import USUAL_PORTS, Azurite
 from throughline.local.catalog.server import CatalogServer
 from throughline.local.func import Func
 from throughline.local.functions import FunctionsHost, Host
-from throughline.local.host.blobs.delivery import EVENT_GRID
 from throughline.project import BUILD, ROOT
 
 HOME = BUILD / "world"
@@ -41,9 +40,8 @@ class World:
     """Everything that Throughline needs on one machine, as a context manager.
 
     `home` is the folder of the data; `usual_ports` uses the documented ports, else free ones. `settings` are added to
-    those of the functions. `func` is the program that runs the functions instead of our own host. `delivery` is how
-    our host finds blobs: by Event Grid as in Azure, or by polling (throughline/local/host/blobs/delivery.py). `atlas`
-    (not started) replaces the local catalog, and gets the types that it lacks. Entering raises AzuriteError, NodeError,
+    those of the functions. `func` is the program that runs the functions instead of our own host. `atlas` (not
+    started) replaces the local catalog, and gets the types that it lacks. Entering raises AzuriteError, NodeError,
     CatalogStartError, AtlasError or FunctionsHostError. All parts end with the block and with this process.
     """
 
@@ -56,13 +54,12 @@ class World:
         app: Path = ROOT,
         func: Path | None = None,
         atlas: AtlasServer | None = None,
-        delivery: str = EVENT_GRID,
     ) -> None:
         self.home = home
         self.atlas = atlas
         self._usual_ports = usual_ports
         self._settings = dict(settings or {})
-        self._app, self._func, self._delivery = app, func, delivery
+        self._app, self._func = app, func
         self._parts = contextlib.ExitStack()
         self.azurite = Azurite(location=home / "azurite", ports=USUAL_PORTS if usual_ports else None)
         self.catalog = CatalogServer(port=_CATALOG_PORT if usual_ports else 0, data=home / "catalog.sqlite")
@@ -89,15 +86,8 @@ class World:
         port = _RECEIVER_PORT if self._usual_ports else 0
         environment, log = {**os.environ, **self.environment}, self.home / "functions.log"
         if self._func:
-            return Func(
-                func=self._func,
-                app=self._app,
-                port=port,
-                environment=environment,
-                log=log,
-                delivery=self._delivery,
-            )
-        return FunctionsHost(app=self._app, port=port, environment=environment, log=log, delivery=self._delivery)
+            return Func(func=self._func, app=self._app, port=port, environment=environment, log=log)
+        return FunctionsHost(app=self._app, port=port, environment=environment, log=log)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -17,8 +17,8 @@ from tests.local.hosting import APPS, App, sample, wait_for
 from tests.support.events import event
 from throughline.local.azurite import Azurite
 from throughline.local.functions import FunctionsHost
-from throughline.local.host.blobs.triggers import Pace
 from throughline.local.host.storage import HostStorage
+from throughline.local.host.triggers import Pace
 from throughline.local.host.worker.client import WorkerLimits
 from throughline.project import ROOT
 
@@ -76,7 +76,7 @@ def _sigterm(bench: Bench) -> None:
         storage = HostStorage(bench.azurite.connection_string, Counter())
         assert storage.count_messages(f"azure-webjobs-blobtrigger-host-{bench.container}") == 0
         app.start()
-        assert app.scanned()
+        assert app.quiet()
         assert len(app.notes("begin")) == 1
 
 

@@ -20,9 +20,8 @@ import urllib3
 from throughline.local.event_grid.subscriptions import Subscription
 from throughline.local.event_grid.watch import BlobWatch
 from throughline.local.event_grid.weather import Weather
-from throughline.local.host.blobs.stored import Listed
 from throughline.local.host.http.webhook import EVENT_TYPE, PATH
-from throughline.local.host.storage import HostStorage, StorageError
+from throughline.local.host.storage import HostStorage, Listed, StorageError
 
 _LOG = logging.getLogger("throughline.world")
 _POSTS_AT_ONCE = 4

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.storage_layout import EVENTS
-from throughline.local.host.blobs.pattern import Pattern
+from throughline.local.host.blobs import Pattern
 from throughline.local.host.index import disabled
 from throughline.local.host.settings import expand, read_json
 

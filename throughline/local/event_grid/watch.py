@@ -4,9 +4,8 @@ import heapq
 import time
 from datetime import datetime
 
-from throughline.local.host.blobs.pattern import Pattern
-from throughline.local.host.blobs.stored import Listed
-from throughline.local.host.storage import HostStorage
+from throughline.local.host.blobs import Pattern
+from throughline.local.host.storage import HostStorage, Listed
 
 _SCAN_PAUSE = 9  # after a listing of t seconds at least 9 t pass until the next whole one: it keeps Azurite fully busy
 _OVERLAP = 250  # names before the last one seen that every listing includes

@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from throughline.local.host.blobs.stored import Listed
+from throughline.local.host.storage import Listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ import threading
 from pathlib import Path
 
 from throughline.local.host import logs, runtime
-from throughline.local.host.blobs.delivery import DELIVERIES
 from throughline.local.host.index import read_host_json
 from throughline.local.host.settings import AppError, load_local_settings
 from throughline.local.host.worker.client import WorkerLimits, WorkerProcess
@@ -26,14 +25,6 @@ def _arguments() -> argparse.Namespace:
     where.add_argument("--port", type=int, default=7071, help="port on 127.0.0.1; 0 takes a free one")
     where.add_argument("--fd", type=int, help="serve this listening socket, inherited from the parent")
     parser.add_argument("--workers", type=int, default=8, help="number of functions without async that run at once")
-    parser.add_argument(
-        "--delivery",
-        choices=DELIVERIES,
-        help="how blobs are found: by Event Grid's webhook, by polling as on a real account, or by polling as on the "
-        "emulator (default: as function.json and the account say)",
-    )
-    parser.add_argument("--poll", type=float, help="seconds between listings of blobs (10; on the emulator 2)")
-    parser.add_argument("--page", type=int, default=5000, help="blobs that one listing of an account returns")
     parser.add_argument(
         "--visibility", type=int, default=30, help="seconds until another host takes a dead one's blobs"
     )
@@ -66,17 +57,10 @@ async def _run(options: argparse.Namespace) -> bool:
     logs.set_up(level=config.log_level, verbose=options.verbose)
     worker = WorkerProcess(WorkerLimits(timeout=config.timeout, pause=options.restart))
     # Imported only now, while the worker process starts.
-    from throughline.local.host.blobs.triggers import Pace  # noqa: PLC0415
     from throughline.local.host.serve import AppHost, Options  # noqa: PLC0415
+    from throughline.local.host.triggers import Pace  # noqa: PLC0415
 
-    pace = Pace(
-        delivery=options.delivery,
-        poll=options.poll,
-        visibility=options.visibility,
-        retry=options.retry,
-        patience=options.patience,
-        page=options.page,
-    )
+    pace = Pace(visibility=options.visibility, retry=options.retry, patience=options.patience)
     how = Options(
         root=root,
         threads=options.workers,

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from throughline.local.host.blobs.stored import QueueMessage
 from throughline.local.host.logs import logger
-from throughline.local.host.storage import HostStorage
+from throughline.local.host.storage import HostStorage, QueueMessage
 
 _MOST_MESSAGES = 32  # the limit of one call
 _PATIENCE_SECONDS = 0.1  # to wait for more free slots before messages for the free ones are requested

@@ -8,10 +8,9 @@ message goes to `QUEUE-poison`.
 from collections.abc import Callable
 from typing import Any
 
-from throughline.local.host.blobs.stored import QueueMessage
 from throughline.local.host.index import Function, HostConfig
 from throughline.local.host.message_queue import MessageQueue, QueueNames
-from throughline.local.host.storage import HostStorage
+from throughline.local.host.storage import HostStorage, QueueMessage
 from throughline.local.host.worker.client import WorkerProcess
 from throughline.local.host.worker.messages import Datum
 

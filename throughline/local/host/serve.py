@@ -7,16 +7,14 @@ import os
 import signal
 import socket
 import time
-import uuid
 from collections import Counter
-from collections.abc import Coroutine, Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
-from throughline.local.host.blobs.triggers import ListenerError, Pace, StorageGoneError, StorageHost
 from throughline.local.host.http.keys import Keys
 from throughline.local.host.http.routes import make_routes
 from throughline.local.host.http.server import Web
@@ -25,6 +23,7 @@ from throughline.local.host.logs import logger
 from throughline.local.host.settings import connection_string
 from throughline.local.host.storage import HostStorage
 from throughline.local.host.timers import Monitor, Timer
+from throughline.local.host.triggers import Pace, StorageGoneError, StorageHost
 from throughline.local.host.worker.client import WorkerDeadError, WorkerProcess
 from throughline.local.host.worker.messages import Load
 
@@ -62,7 +61,6 @@ class AppHost:
         self._options, self._config, self._worker = options, config, worker
         self._begun = time.monotonic()
         self._host_id = _host_id(options.root)
-        self._problem = ""
         self._functions: tuple[Function, ...] = ()
         self._storage: StorageHost | None = None
         self._timers: list[Timer] = []
@@ -93,7 +91,6 @@ class AppHost:
                 pages={"/admin/host/status": self._status, "/admin/host/calls": self._calls},
                 keys=Keys(self._options.keys),
                 put=self._storage.queue.put if self._storage and self._of("blobTrigger") else None,
-                problem=lambda: self._problem,
             ),
             lifespan="off",
             loop="asyncio",
@@ -119,7 +116,8 @@ class AppHost:
             loop.add_signal_handler(number, stop.set)
         web = asyncio.create_task(self._server.serve([listening]))
         keeping = asyncio.create_task(self._worker.keep())
-        tasks = [asyncio.create_task(part) for part in self._parts()]
+        triggers: list[Timer | StorageHost] = [*self._timers, *([self._storage] if self._storage else [])]
+        tasks = [asyncio.create_task(trigger.run()) for trigger in triggers]
         logger.info("serving %s functions as %s", len(self._functions), self._host_id)
         waiting = asyncio.create_task(stop.wait())
         await asyncio.wait([web, waiting, keeping, *tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -128,13 +126,10 @@ class AppHost:
         self._server.should_exit = True
         for task in (waiting, *tasks):
             task.cancel()
-        ends = [timer.finish() for timer in self._timers]
-        if self._storage is not None:
-            ends.append(self._storage.finish())
         try:
             async with asyncio.timeout(self._options.grace):
                 results = await asyncio.gather(web, *tasks, return_exceptions=True)
-                await asyncio.gather(*ends)
+                await asyncio.gather(*(trigger.finish() for trigger in triggers))
                 await self._worker.stop()
                 results += await asyncio.gather(keeping, return_exceptions=True)
         except TimeoutError:
@@ -146,33 +141,6 @@ class AppHost:
                 raise error
             logger.critical("An unhandled exception has occurred. Host is shutting down. %s", error)
         return not errors
-
-    def _parts(self) -> Iterator[Coroutine[Any, Any, None]]:
-        """Run the triggers of storage and timers; neither when the listener of blobs can't start."""
-        if self._storage is None:
-            yield from (timer.run() for timer in self._timers)
-        else:
-            yield self._listen(self._storage)
-
-    async def _listen(self, storage: StorageHost) -> None:
-        """Start the triggers of storage and timers, or set the error that the host stays in."""
-        try:
-            await storage.prepare()
-        except ListenerError as error:
-            self._problem = str(error)
-            logger.error(
-                "Host.Startup[515] A host error has occurred during startup operation '%s'. "
-                "BlobLogListener.EnableLoggingAsync: %s",
-                uuid.uuid4(),
-                error,
-            )
-            await asyncio.Event().wait()
-        timers = [asyncio.create_task(timer.run()) for timer in self._timers]
-        try:
-            await storage.run()
-        finally:
-            for timer in timers:
-                timer.cancel()
 
     def _monitor(self, function: Function) -> Monitor | None:
         """Return the monitor of a timer's times; None without storage."""
@@ -188,8 +156,7 @@ class AppHost:
     def _status(self) -> dict[str, Any]:
         return {
             "id": self._host_id,
-            "state": "Error" if self._problem else "Running",
-            "errors": [self._problem] if self._problem else [],
+            "state": "Running",
             "version": f"local, runtime {self._worker.version}",
             "processId": os.getpid(),
             "workerProcessId": self._worker.pid,
@@ -205,7 +172,6 @@ class AppHost:
             "in_flight": self._worker.running.total(),
             "running": dict(+self._worker.running),
             "queued": storage.queued if storage else 0,
-            "scans": dict(storage.scans) if storage else {},
             "poisoned": storage.poisoned if storage else 0,
             "worker_restarts": self._worker.restarts,
         }

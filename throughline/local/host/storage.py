@@ -1,46 +1,97 @@
 """The host's own storage calls, counted by kind.
 
 They are plain HTTP with one SAS instead of the SDK: the host shares its cores with the functions, and the SDK takes
-three times the CPU for a call, and about a tenth of a millisecond for every listed blob, too much for polling a full
+three times the CPU for a call, and about a tenth of a millisecond for every listed blob, too much for watching a full
 container. Reference: https://learn.microsoft.com/rest/api/storageservices/
 """
 
 import hmac
 import json
 import threading
-import uuid
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree as ET
 
 import urllib3
 
-from throughline.local.host.blobs.stored import META, Blob, Listed, QueueMessage
-
+HOST_CONTAINER = "azure-webjobs-hosts"
+"""The container of the host's own state, as in Azure."""
 VERSION = "2021-12-02"
 _DEVELOPMENT = (
     "AccountName=devstoreaccount1;"
     "AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;"
     "BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;QueueEndpoint=http://127.0.0.1:10001/devstoreaccount1"
 )
-_PAGE = 5000
+_PAGE = "5000"
 _NOT_FOUND = 404
 _CONFLICT = 409
-_CREATED = 201
-_FORBIDDEN = (401, 403)
-_LEASE_SECONDS = 30  # the lease of a receipt, as in the real host
+
+
+META = "x-ms-meta-"
+
+
+class Listed(NamedTuple):
+    """A blob in a listing: the ETag in quotes, the time as an HTTP date, the size in bytes."""
+
+    name: str
+    etag: str
+    last_modified: str
+    size: int
+
+    @property
+    def modified(self) -> datetime:
+        """When it was written, in whole seconds."""
+        return parsedate_to_datetime(self.last_modified)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    """A blob as downloaded; `properties` are the answer's headers, in lower case."""
+
+    url: str
+    data: bytes
+    properties: Mapping[str, str]
+
+    @property
+    def etag(self) -> str:
+        """Its version, in quotes as storage writes it."""
+        return self.properties["etag"]
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The metadata of its writer."""
+        return {key.removeprefix(META): text for key, text in self.properties.items() if key.startswith(META)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueMessage:
+    """A queue message that this host holds until it becomes visible again; `receipt` proves the hold."""
+
+    id: str
+    receipt: str
+    text: str
+    tries: int
+
+    def content(self) -> str:
+        """Return its text; ValueError when it is not Base64 of a text in UTF-8."""
+        return b64decode(self.text, validate=True).decode()
+
+    def json(self) -> dict[str, Any]:
+        """Return its content; ValueError when it is not Base64 of a JSON object."""
+        content = json.loads(self.content())
+        if not isinstance(content, dict):
+            raise ValueError("not an object")  # noqa: TRY004 -- the same error for whatever is wrong with it
+        return content
 
 
 class StorageError(Exception):
     """A storage call failed; the message has the call and the answer, never the signature."""
-
-
-class StorageRefusedError(StorageError):
-    """Storage answered 401 or 403: a retry would not help."""
 
 
 class HostStorage:
@@ -78,20 +129,13 @@ class HostStorage:
         """
         marker: str | None = after
         while marker is not None:
-            page, marker = self.list_page(container, prefix, marker, _PAGE)
-            yield from page
-
-    def list_page(self, container: str, prefix: str, marker: str, most: int) -> tuple[list[Listed], str | None]:
-        """List up to `most` (at most 5,000) blobs from a marker on ("": the start).
-
-        Returns them and the next marker, None at the end.
-        """
-        query = {"restype": "container", "comp": "list", "prefix": prefix, "maxresults": str(most), "marker": marker}
-        answer = self._call("list blobs", "GET", f"{self._blobs}/{container}", query, accept=(_NOT_FOUND,))
-        if answer.status == _NOT_FOUND:
-            return [], None
-        page = ET.fromstring(answer.data)  # noqa: S314 -- from our own storage
-        return [_listed(blob) for blob in page.iterfind("Blobs/Blob")], page.findtext("NextMarker") or None
+            query = {"restype": "container", "comp": "list", "prefix": prefix, "maxresults": _PAGE, "marker": marker}
+            answer = self._call("list blobs", "GET", f"{self._blobs}/{container}", query, accept=(_NOT_FOUND,))
+            if answer.status == _NOT_FOUND:
+                return
+            page = ET.fromstring(answer.data)  # noqa: S314 -- from our own storage
+            yield from map(_listed, page.iterfind("Blobs/Blob"))
+            marker = page.findtext("NextMarker") or None
 
     def get_blob(self, container: str, name: str, *, kind: str = "get blob") -> Blob | None:
         """Download a whole blob, counted as `kind`; return None when it does not exist."""
@@ -101,69 +145,10 @@ class HostStorage:
         properties = {key.lower(): text for key, text in answer.headers.items()}
         return Blob(url=self.blob_url(container, name), data=answer.data, properties=properties)
 
-    def head_blob(self, container: str, name: str) -> Blob | None:
-        """Return a blob without its content; None when it does not exist."""
-        url = self.blob_url(container, name)
-        answer = self._call("head blob", "HEAD", url, {}, accept=(_NOT_FOUND,))
-        if answer.status == _NOT_FOUND:
-            return None
-        return Blob(url=url, data=b"", properties={key.lower(): text for key, text in answer.headers.items()})
-
-    def put_blob(
-        self,
-        container: str,
-        name: str,
-        data: bytes = b"",
-        *,
-        fresh: Mapping[str, str] | None = None,
-        kind: str = "put blob",
-    ) -> bool:
-        """Write a blob, counted as `kind`. With the metadata `fresh`, only a new one: return False if it exists."""
+    def put_blob(self, container: str, name: str, data: bytes = b"", *, kind: str = "put blob") -> None:
+        """Write a blob, counted as `kind`."""
         headers = {"x-ms-blob-type": "BlockBlob"}
-        if fresh is not None:
-            headers |= {"If-None-Match": "*"} | {f"{META}{key}": text for key, text in fresh.items()}
-        accept = () if fresh is None else (_CONFLICT, 412)
-        url = self.blob_url(container, name)
-        return self._call(kind, "PUT", url, {}, headers=headers, body=data, accept=accept).status == _CREATED
-
-    def lease_blob(self, container: str, name: str) -> str | None:
-        """Take a lease of 30 seconds and return its id; None when the blob is leased or does not exist."""
-        headers = {
-            "x-ms-lease-action": "acquire",
-            "x-ms-lease-duration": str(_LEASE_SECONDS),
-            "x-ms-proposed-lease-id": str(uuid.uuid4()),
-        }
-        url, accept = self.blob_url(container, name), (_NOT_FOUND, _CONFLICT)
-        answer = self._call("lease blob", "PUT", url, {"comp": "lease"}, headers=headers, accept=accept)
-        return answer.headers.get("x-ms-lease-id") if answer.status == _CREATED else None
-
-    def set_metadata(self, container: str, name: str, metadata: Mapping[str, str], lease: str) -> None:
-        """Replace the metadata of a leased blob. Does nothing when the lease or the blob is gone."""
-        headers = {"x-ms-lease-id": lease} | {f"{META}{key}": text for key, text in metadata.items()}
-        url = self.blob_url(container, name)
-        self._call("set metadata", "PUT", url, {"comp": "metadata"}, headers=headers, accept=(_NOT_FOUND, 412))
-
-    def release_blob(self, container: str, name: str, lease: str) -> None:
-        """End a lease, unless it or the blob is gone."""
-        headers = {"x-ms-lease-action": "release", "x-ms-lease-id": lease}
-        url, accept = self.blob_url(container, name), (_NOT_FOUND, _CONFLICT)
-        self._call("release blob", "PUT", url, {"comp": "lease"}, headers=headers, accept=accept)
-
-    def log_writes(self) -> None:
-        """Turn on the account's log of writes to blobs, kept for 7 days. Raises StorageRefusedError."""
-        query = {"restype": "service", "comp": "properties"}
-        answer = self._call("get service properties", "GET", f"{self._blobs}/", query)
-        properties = ET.fromstring(answer.data)  # noqa: S314 -- from our own storage
-        write = properties.find("Logging/Write")
-        if write is None or write.text == "true":
-            return
-        write.text = "true"
-        retention = properties.find("Logging/RetentionPolicy")
-        if retention is not None:
-            retention.clear()
-            for name, text in (("Enabled", "true"), ("Days", "7")):
-                ET.SubElement(retention, name).text = text
-        self._call("set service properties", "PUT", f"{self._blobs}/", query, body=ET.tostring(properties))
+        self._call(kind, "PUT", self.blob_url(container, name), {}, headers=headers, body=data)
 
     def delete_blob(self, container: str, name: str) -> None:
         """Delete it if it exists."""
@@ -257,8 +242,7 @@ class HostStorage:
             cause = getattr(error, "reason", None) or error
             raise StorageError(f"{kind}: no answer from {url}: {type(cause).__name__}") from error
         if answer.status >= 400 and answer.status not in accept:  # noqa: PLR2004 -- any refusal
-            kind_of_error = StorageRefusedError if answer.status in _FORBIDDEN else StorageError
-            raise kind_of_error(f"{kind}: {method} {url} was answered {answer.status}: {answer.data[:300]!r}")
+            raise StorageError(f"{kind}: {method} {url} was answered {answer.status}: {answer.data[:300]!r}")
         return answer
 
 

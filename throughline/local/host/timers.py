@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
-from throughline.local.host.blobs.pattern import RECEIPTS
 from throughline.local.host.index import Function
 from throughline.local.host.logs import logger
 from throughline.local.host.settings import AppError
-from throughline.local.host.storage import HostStorage, StorageError
+from throughline.local.host.storage import HOST_CONTAINER, HostStorage, StorageError
 from throughline.local.host.worker.client import WorkerProcess
 from throughline.local.host.worker.messages import Datum
 
@@ -59,7 +58,7 @@ class Monitor:
     def next_due(self) -> datetime | None:
         """Return the next due time of an earlier host; None without one, or when storage is unavailable."""
         try:
-            blob = self._own.get_blob(RECEIPTS, self._blob, kind="read note")
+            blob = self._own.get_blob(HOST_CONTAINER, self._blob, kind="read note")
             return None if blob is None else datetime.fromisoformat(json.loads(blob.data)["Next"])
         except (StorageError, ValueError, LookupError) as error:
             logger.warning("the timer's status can't be read: %s", error)
@@ -69,8 +68,8 @@ class Monitor:
         """Store the last and the next due time."""
         status = {"Last": last.isoformat(), "Next": following.isoformat(), "LastUpdated": last.isoformat()}
         try:
-            self._own.create_container(RECEIPTS)
-            self._own.put_blob(RECEIPTS, self._blob, json.dumps(status).encode(), kind="write note")
+            self._own.create_container(HOST_CONTAINER)
+            self._own.put_blob(HOST_CONTAINER, self._blob, json.dumps(status).encode(), kind="write note")
         except StorageError as error:
             logger.warning("the timer's status can't be stored: %s", error)
 

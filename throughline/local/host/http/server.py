@@ -31,8 +31,7 @@ class TooLargeError(Exception):
 class Web:
     """The ASGI application.
 
-    `pages` are the host's own pages by path; `put` receives the webhook's blobs, if there is a blob trigger; `problem`
-    is the reason of the host's error state, "" without one.
+    `pages` are the host's own pages by path; `put` receives the webhook's blobs, if there is a blob trigger.
     """
 
     def __init__(
@@ -43,10 +42,9 @@ class Web:
         pages: Mapping[str, Callable[[], dict[str, Any]]],
         keys: Keys,
         put: webhook.Put | None,
-        problem: Callable[[], str],
     ) -> None:
         self._worker, self._routes, self._pages = worker, routes, pages
-        self._keys, self._put, self._problem = keys, put, problem
+        self._keys, self._put = keys, put
         self._has_homepage = os.environ.get("AzureWebJobsDisableHomepage", "").lower() != "true"  # noqa: SIM112 -- as there
         # A setting of the real host; its default is 100 MiB.
         self._limit = int(os.environ.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT", str(100 * _MIB)))
@@ -61,8 +59,6 @@ class Web:
         page = self._pages.get(request.url.path)
         if page is not None and request.method == "GET":
             return JSONResponse(page())
-        if self._problem():
-            return PlainTextResponse("Function host is not running.", 503)
         if request.url.path == "/" and request.method == "GET" and self._has_homepage:
             return PlainTextResponse("Your Functions host is up and running.")
         if request.url.path == webhook.PATH and request.method == "POST" and self._put is not None:

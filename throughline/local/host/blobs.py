@@ -1,24 +1,22 @@
-"""The queue between the finding of blobs and the functions: its messages name blobs.
+"""Blob triggers: their paths, and the queue between Event Grid's notices and the functions, whose messages name blobs.
 
 Names and formats are those of the real host (azure-sdk-for-net, Microsoft.Azure.WebJobs.Extensions.Storage.Blobs).
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from throughline.local.host.blobs.pattern import Pattern
-from throughline.local.host.blobs.stored import Blob, QueueMessage
 from throughline.local.host.index import Function, HostConfig
 from throughline.local.host.logs import logger
 from throughline.local.host.message_queue import MessageQueue, QueueNames
-from throughline.local.host.storage import HostStorage
+from throughline.local.host.storage import Blob, HostStorage, QueueMessage
 from throughline.local.host.worker.client import WorkerProcess
 from throughline.local.host.worker.messages import Datum
 
 POISON_QUEUE = "webjobs-blobtrigger-poison"
-_LOOKS = 4  # HEAD requests with which the real host prepares an invocation
 _PROPERTIES = {
     "etag": "ETag",
     "last-modified": "LastModified",
@@ -29,18 +27,29 @@ _PROPERTIES = {
 }
 
 
+class Pattern:
+    """A trigger's `path`: a container, and a blob pattern with `{names}`; without one every blob matches."""
+
+    def __init__(self, path: str) -> None:
+        self.container, _, blob = path.partition("/")
+        pieces = re.split(r"\{(\w+)\}", blob or "{name}")  # literal, name, literal, name, … literal
+        self.prefix = pieces[0]
+        parts = (f"(?P<{piece}>.*)" if index % 2 else re.escape(piece) for index, piece in enumerate(pieces))
+        self._regex = re.compile("".join(parts), re.DOTALL)
+
+    def match(self, blob: str) -> dict[str, str] | None:
+        """Return the values of the names, or None when the blob does not match."""
+        found = self._regex.fullmatch(blob)
+        return found.groupdict() if found else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlobTarget:
-    """A function that receives blobs, and the location of the blobs.
-
-    `changed` is called with the name of a blob that has another version than its message; None delivers the present
-    version, as with Event Grid.
-    """
+    """A function that receives blobs, and the location of the blobs."""
 
     function: Function
     source: HostStorage
     pattern: Pattern
-    changed: Callable[[str], None] | None = None
 
 
 class BlobQueue(MessageQueue):
@@ -65,11 +74,6 @@ class BlobQueue(MessageQueue):
 
     async def put(self, function_id: str, container: str, name: str, etag: str) -> None:
         """Queue one version of a blob for a function. Raises StorageError."""
-        await self._call(self.put_now, function_id, container, name, etag)
-        self.noted()
-
-    def put_now(self, function_id: str, container: str, name: str, etag: str) -> None:
-        """Do the same in a thread of the caller, which calls `noted` afterwards."""
         message = {
             "Type": "BlobTrigger",
             "FunctionId": function_id,
@@ -78,13 +82,14 @@ class BlobQueue(MessageQueue):
             "BlobName": name,
             "ETag": etag,
         }
-        self._own.put_message(self._name, message)
+        await self._call(self._own.put_message, self._name, message)
+        self.noted()
 
     async def _deliver(self, message: QueueMessage) -> bool:
-        """Invoke the function for a message; return True when it must be tried again."""
+        """Invoke the function for a message, with the present version; return True when it must be tried again."""
         try:
             content = message.json()
-            function_id, name, etag = content["FunctionId"], content["BlobName"], content["ETag"]
+            function_id, name = content["FunctionId"], content["BlobName"]
         except (ValueError, KeyError) as error:
             await self._poison(message, f"a message of another sender ({error!r})")
             return False
@@ -96,11 +101,8 @@ class BlobQueue(MessageQueue):
         if message.tries > threshold:  # each host that took it died
             await self._poison(message, f"{target.function.name} never finished with {name}")
             return False
-        blob = await self._blob(target, name)
+        blob: Blob | None = await self._call(target.source.get_blob, target.pattern.container, name)
         if blob is None:
-            return False
-        if target.changed is not None and blob.etag != etag:
-            target.changed(name)
             return False
         outcome = await self._worker.invoke(
             target.function,
@@ -111,14 +113,6 @@ class BlobQueue(MessageQueue):
         if outcome.error and message.tries >= threshold:
             await self._poison(message, f"{target.function.name} failed {message.tries} times with {name}")
         return bool(outcome.error) and message.tries < threshold
-
-    async def _blob(self, target: BlobTarget, name: str) -> Blob | None:
-        """Return the blob's content; with polling, after as many HEAD requests as the real host makes."""
-        for _ in range(_LOOKS if target.changed is not None else 0):
-            if await self._call(target.source.head_blob, target.pattern.container, name) is None:
-                return None
-        blob: Blob | None = await self._call(target.source.get_blob, target.pattern.container, name)
-        return blob
 
 
 def _metadata(target: BlobTarget, name: str, blob: Blob) -> dict[str, Datum]:

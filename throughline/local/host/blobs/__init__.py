@@ -1,1 +1,0 @@
-"""Blob triggers of the local host."""

@@ -1,0 +1,150 @@
+"""Triggers of storage: blobs, by Event Grid's webhook, queues, and unavailable storage."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar, TypeVarTuple
+
+from throughline.local.host.blobs import BlobQueue, BlobTarget, Pattern
+from throughline.local.host.index import Function, HostConfig
+from throughline.local.host.logs import logger
+from throughline.local.host.message_queue import MessageQueue
+from throughline.local.host.queues import TriggerQueue
+from throughline.local.host.settings import connection_string
+from throughline.local.host.storage import HostStorage, StorageError
+from throughline.local.host.worker.client import WorkerProcess
+
+_RETRY_SECONDS = 1.0
+
+Arguments = TypeVarTuple("Arguments")
+T = TypeVar("T")
+
+
+class StorageGoneError(Exception):
+    """Storage has been unavailable for longer than the host waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How messages are served.
+
+    Seconds: `visibility` for which a message is held without renewal, `retry` until a failed one is tried again,
+    `patience` for which storage may be unavailable.
+    """
+
+    visibility: int = 30
+    retry: int = 1
+    patience: float = 30.0
+
+
+class StorageHost:
+    """All blob and queue triggers of an app."""
+
+    def __init__(
+        self, functions: Sequence[Function], worker: WorkerProcess, *, config: HostConfig, pace: Pace, host_id: str
+    ) -> None:
+        self.calls: Counter[str] = Counter()
+        self._pace = pace
+        self._storages: dict[str, HostStorage] = {}
+        self._own = self._storage("AzureWebJobsStorage")
+        self._threads = ThreadPoolExecutor(16, "storage")
+        self._away_since: float | None = None
+        self.queue = BlobQueue(
+            self._own,
+            worker,
+            config,
+            host_id=host_id,
+            visibility=pace.visibility,
+            retry=pace.retry,
+            call=self._call,
+        )
+        self._queues = [
+            TriggerQueue(
+                function,
+                self._storage(function.trigger.data.get("connection")),
+                worker,
+                config,
+                visibility=pace.visibility,
+                call=self._call,
+            )
+            for function in functions
+            if function.trigger.type == "queueTrigger"
+        ]
+        self.queue.targets = {
+            function.id: BlobTarget(
+                function=function,
+                source=self._storage(function.trigger.data.get("connection")),
+                pattern=Pattern(function.trigger.data["path"]),
+            )
+            for function in functions
+            if function.trigger.type == "blobTrigger"
+        }
+
+    @property
+    def queued(self) -> int:
+        """The number of messages that are not being served yet."""
+        return sum(queue.waiting for queue in self._served)
+
+    @property
+    def poisoned(self) -> int:
+        """The number of messages that were given up."""
+        return sum(queue.poisoned for queue in self._served)
+
+    @property
+    def _served(self) -> tuple[MessageQueue, ...]:
+        return (*((self.queue,) if self.queue.targets else ()), *self._queues)
+
+    async def run(self) -> None:
+        """Serve the queues until cancelled; running invocations continue, see `finish`.
+
+        Raises StorageGoneError when storage is unavailable for long.
+        """
+        await self._retrying(self._prepare)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for queue in self._served:
+                    group.create_task(self._retrying(queue.serve))
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from several
+
+    async def finish(self) -> None:
+        """Wait for the invocations that run."""
+        for queue in self._served:
+            await queue.finish()
+        self._threads.shutdown()
+
+    def _storage(self, setting: str | None) -> HostStorage:
+        text = connection_string(setting or "AzureWebJobsStorage")
+        if text not in self._storages:
+            self._storages[text] = HostStorage(text, self.calls)
+        return self._storages[text]
+
+    async def _call(self, call: Callable[[*Arguments], T], *args: *Arguments) -> T:
+        loop = asyncio.get_running_loop()
+        try:
+            answer = await loop.run_in_executor(self._threads, call, *args)
+        except StorageError:
+            self._away_since = self._away_since or loop.time()
+            raise
+        self._away_since = None
+        return answer
+
+    async def _retrying(self, loop: Callable[[], Awaitable[None]]) -> None:
+        """Run a loop, and start it again whenever storage was unavailable."""
+        while True:
+            try:
+                await loop()
+            except StorageError as error:
+                away = asyncio.get_running_loop().time() - (self._away_since or asyncio.get_running_loop().time())
+                if away >= self._pace.patience:
+                    raise StorageGoneError(f"storage has been unavailable for {away:.0f} s: {error}") from error
+                logger.warning("storage: %s; trying again in %s s", error, _RETRY_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                return
+
+    async def _prepare(self) -> None:
+        for queue in self._served:
+            await queue.prepare()
