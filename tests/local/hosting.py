@@ -15,9 +15,8 @@ from typing import Any
 
 import requests
 
-from throughline.local.event_grid import EventGrid, Weather, subscriptions
+from throughline.local.event_grid import EventGrid, subscriptions
 
-CALM = Weather()
 APPS = Path(__file__).parent / "apps"
 PROJECT = Path(__file__).parents[2]
 WAIT_SECONDS = 60
@@ -32,7 +31,6 @@ class App:
     scratch: Path
     flags: tuple[str, ...] = ()
     event_grid: EventGrid | None = None
-    weather: Weather = CALM
     notices: bool = True
     listening: socket.socket = field(default_factory=socket.socket)
     hosts: list["RunningHost"] = field(default_factory=list)
@@ -71,9 +69,7 @@ class App:
         subscribed = tuple(each for each in subscriptions(self.root, self.env) if not each.queue)
         if self.event_grid is None and self.notices and subscribed:
             connection = self.env["AzureWebJobsStorage"]
-            self.event_grid = EventGrid(
-                connection=connection, url=self.url, subscriptions=subscribed, poll=0.2, weather=self.weather
-            )
+            self.event_grid = EventGrid(connection=connection, url=self.url, subscriptions=subscribed, poll=0.2)
             self.event_grid.start()
         return host
 
@@ -122,10 +118,9 @@ def sample(
     scratch: Path,
     settings: Mapping[str, str] | None = None,
     *flags: str,
-    weather: Weather = CALM,
 ) -> Iterator[App]:
     """Yield a sample app, or the one in a folder, with an open socket; its hosts are killed at the end."""
-    app = App(root=APPS / name, env=dict(settings or {}), scratch=scratch, flags=flags, weather=weather)
+    app = App(root=APPS / name, env=dict(settings or {}), scratch=scratch, flags=flags)
     with app.listening:
         app.listening.bind(("127.0.0.1", 0))
         app.listening.listen(128)

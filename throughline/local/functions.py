@@ -14,7 +14,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import requests
@@ -74,9 +73,7 @@ class Host(ABC):
             self._event_grid.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._event_grid is not None:
             self._event_grid.stop()
         self.stop()

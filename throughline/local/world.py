@@ -7,7 +7,6 @@ import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from throughline.local.atlas import PASSWORD, USER, AtlasServer
@@ -77,9 +76,7 @@ class World:
             self._parts = parts.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._parts.close()
 
     def _host(self) -> Host:

@@ -15,7 +15,6 @@ from azure.storage.blob import ContainerClient
 from tests.local.host_contract import Bench, contract_case
 from tests.local.host_contract.http import HOOK_KEY, write_keys
 from tests.local.hosting import APPS, App, sample, wait_for
-from throughline.local.event_grid import Weather
 from throughline.local.host.storage import HostStorage
 
 _HOOK = "/runtime/webhooks/blobs?functionName=Host.Functions.on_blob"
@@ -64,23 +63,6 @@ def _webhook(bench: Bench) -> None:
         assert post("Notification", {"data": 1}).status_code == 400
         assert post("Notification", [_created(container, "in/a b.txt")]).status_code == 202
         assert wait_for(lambda: _names(app, "end") == ["a b.txt"])
-
-
-@contract_case("Event Grid: at least once, in any order, some twice, some late, some never")
-def _event_grid_delivery(bench: Bench) -> None:
-    weather = Weather(seed=3, twice=0.3, late=0.3, never=0.2, lateness=1.0)
-    written = [f"{number:02}.txt" for number in range(30)]
-    expected = Counter({name: len(weather.deliveries(f"in/{name}")) for name in written})
-    assert set(expected.values()) == {0, 1, 2}
-    with container_of(bench) as container:
-        for name in written:
-            container.upload_blob(f"in/{name}", b"x")
-        with sample("blobs", bench.scratch, bench.settings(), weather=weather) as app:
-            app.start()
-            assert wait_for(lambda: len(app.notes("end")) == expected.total())
-            assert Counter(_names(app, "end")) == +expected
-            order = [note["name"].rpartition("/")[2] for note in app.notes("begin")]
-            assert order != sorted(order)
 
 
 @contract_case("after five tries a message is poison; at most maxDegreeOfParallelism run at once")

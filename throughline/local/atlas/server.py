@@ -9,7 +9,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import requests
@@ -105,9 +104,7 @@ class AtlasServer:
             self._parts = parts.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._parts.close()
 
     def wait(self) -> int:

@@ -9,6 +9,5 @@ before a stop after the next start. `python -m throughline.local.event_grid` run
 
 from throughline.local.event_grid.deliver import EventGrid
 from throughline.local.event_grid.subscriptions import Subscription, subscriptions
-from throughline.local.event_grid.weather import Weather
 
-__all__ = ["EventGrid", "Subscription", "Weather", "subscriptions"]
+__all__ = ["EventGrid", "Subscription", "subscriptions"]

@@ -12,14 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import urllib3
 
 from throughline.local.event_grid.subscriptions import Subscription
 from throughline.local.event_grid.watch import BlobWatch
-from throughline.local.event_grid.weather import Weather
 from throughline.local.host.http.webhook import EVENT_TYPE, PATH
 from throughline.local.host.storage import HostStorage, Listed, StorageError
 
@@ -29,7 +27,6 @@ _POST_SECONDS = 30.0
 _PAUSES = (0.5, 1.0, 2.0, 5.0)  # before an event is posted again; Azure takes 10 s, 30 s, 1 min …
 _NOT_AGAIN = (400, 413)  # Event Grid gives up on these at once
 _SECOND = timedelta(seconds=1)  # storage's times are whole seconds
-_CALM = Weather()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -60,7 +57,6 @@ class EventGrid:
         note: Path | None = None,
         poll: float = 0.15,
         delay: float = 0.0,
-        weather: Weather = _CALM,
         key: str = "",
     ) -> None:
         self.calls: Counter[str] = Counter()
@@ -70,7 +66,6 @@ class EventGrid:
         self._storage: HostStorage
         self._url, self._key = url, key
         self._subscriptions, self._note, self._poll, self._delay = subscriptions, note, poll, delay
-        self._weather = weather
         self._pool = urllib3.PoolManager(maxsize=_POSTS_AT_ONCE, retries=False, timeout=urllib3.Timeout(_POST_SECONDS))
         self._due: list[_Delivery] = []
         self._number = 0
@@ -82,9 +77,7 @@ class EventGrid:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def start(self) -> None:
@@ -116,15 +109,14 @@ class EventGrid:
     def _look(self, watches: list[tuple[Subscription, BlobWatch]]) -> None:
         begun = datetime.now(UTC)
         try:
-            found = [(each, blob) for each, watch in watches for blob in self._weather.shuffled(watch.look())]
+            found = [(each, blob) for each, watch in watches for blob in watch.look()]
         except StorageError as error:
             _LOG.debug("event grid: %s", error)
             return
         now = time.monotonic()
         for subscription, blob in found:
-            for late in self._weather.deliveries(blob.name):
-                self._number += 1
-                heapq.heappush(self._due, _Delivery(now + self._delay + late, self._number, subscription, blob))
+            self._number += 1
+            heapq.heappush(self._due, _Delivery(now + self._delay, self._number, subscription, blob))
         if found or self._due or self._under_way:
             waiting = [each.blob.modified for each in (*self._due, *self._under_way.values())]
             self._remember(min([begun - _SECOND, *waiting]))

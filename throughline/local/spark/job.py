@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from throughline.local.process.leashed import Leashed
@@ -171,12 +170,7 @@ class SparkJob:
         """Return the running job."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the job if it still runs."""
         self.stop()
 
