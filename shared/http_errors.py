@@ -1,4 +1,6 @@
-"""What `requests` raises if a request gets no answer, and how messages name it."""
+"""What a call to another system came to: taken, not now, or never; and what `requests` raises if there is no answer."""
+
+from dataclasses import dataclass
 
 import requests
 from urllib3.exceptions import LocationParseError
@@ -16,3 +18,27 @@ def name_of(error: Exception) -> str:
 
 
 _PROXY = " at the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names (NO_PROXY lists hosts that need none)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """The other system has what it was sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotNow:
+    """It did not take it and may take it later. `after`: the seconds that it asked to wait."""
+
+    why: str
+    after: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Never:
+    """It refuses this, now and later."""
+
+    why: str
+
+
+Answer = Taken | NotNow | Never
+TAKEN = Taken()

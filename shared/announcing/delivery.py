@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from shared.announcing.outbox import OtherVersionError, OutboxEntry, close, decided, listed
-from shared.announcing.port import Never, NotNow, Sender
+from shared.announcing.port import Sender
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import ContentLost
+from shared.http_errors import Never, NotNow
 from shared.storage.port import Row, Storage
 from shared.storage_layout import WATCH
 from shared.watching.rules import WatchRules

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from shared.announcing.port import TAKEN, Answer, NotNow
+from shared.http_errors import TAKEN, Answer, NotNow
 from shared.telemetry.kinds import ANNOUNCEMENT
 from shared.telemetry.port import Telemetry
 from shared.watching.messages import Message, encoded

@@ -1,33 +1,9 @@
 """The port of channels: takes a message, or answers why not."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from shared.http_errors import Answer
 from shared.watching.messages import Message
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """The channel has the message."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotNow:
-    """The channel did not take it and may take it later. `after`: the seconds that it asked to wait."""
-
-    why: str
-    after: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Never:
-    """The channel refuses this message, now and later."""
-
-    why: str
-
-
-Answer = Taken | NotNow | Never
-TAKEN = Taken()
 
 
 class Sender(Protocol):

@@ -11,9 +11,8 @@ from typing import ClassVar
 
 import requests
 
-from shared.announcing.port import TAKEN, Answer, Never, NotNow
 from shared.errors import retry_after
-from shared.http_errors import NO_ANSWER, name_of
+from shared.http_errors import NO_ANSWER, TAKEN, Answer, Never, NotNow, name_of
 from shared.watching.messages import Message
 from shared.watching.rendering import MESSAGE, SIGNATURE, body, signature
 from shared.watching.rules import ChannelKind

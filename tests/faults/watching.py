@@ -28,11 +28,11 @@ from msgspec.structs import replace
 
 from shared.announcing.gates import gates_of
 from shared.announcing.outbox import listed
-from shared.announcing.port import TAKEN, Answer, Never, NotNow
 from shared.announcing.rounds import WatchOptions, watch
 from shared.announcing.standing import Standing, standing
 from shared.errors import Retry
 from shared.governance.rules_file import parse_rules
+from shared.http_errors import TAKEN, Answer, Never, NotNow
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import CONTROL, SNAPSHOTS, WATCH

@@ -16,10 +16,11 @@ from msgspec import structs
 from shared.announcing.delivery import MAX_KEPT, MAX_SENT
 from shared.announcing.local_channels import FileChannel, TelemetryChannel
 from shared.announcing.outbox import decide, listed
-from shared.announcing.port import TAKEN, Never, NotNow, Sender
+from shared.announcing.port import Sender
 from shared.announcing.rounds import Watched, WatchOptions, watch
 from shared.announcing.webhook import Webhook
 from shared.concurrency.parallel_map import ParallelMap
+from shared.http_errors import TAKEN, Never, NotNow
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import WATCH
 from shared.telemetry.port import Acts, line_of
