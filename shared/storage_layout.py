@@ -19,12 +19,16 @@
                     {process}      {application}                  what an application contributes to it
     publishqueue    process        mark|{kind}|{target}|{application}   an application has changed: look at its target
                     process        {process}                      when the publisher looks again; also asset|{asset}
+                    forward        mark|forward|{run}|…           lineage of a run has changed: forward it
     assets          asset          {asset}                        which asset of the catalog a data set is, its state
     counts          event          {batch}                        the states of the events in a file of the archive
     shadow          process        {process}                      what shadow mode does not write to the catalog
     attached        classification  {classification}              a classification that we attached to an entity
                     term           {term}                         a glossary term that we attached to one
     deadletters     event          {digest}                       an event that can't be used, and why
+    forward         {target}       open|{time}|{run}              a run that a target has not taken yet, since when due
+                    {target}       run|{run}                      which content of a run a target has
+                    {target}       dead|{run}                     a run that a target refuses, and why
     control         checkpoint     {work}                         how far a sweep, a replay … has come
                     open           {application}                  an application with something to decide, and when
                     settings       functions                      the settings by which the functions publish
@@ -69,6 +73,7 @@ REFUSED = "refused"
 EXCLUDED = "excluded"
 WATCH = "watch"
 ATTACHED = "attached"
+FORWARD = "forward"
 CONTROL = "control"
 
 HEADER = "!header"
@@ -82,6 +87,7 @@ folded yet.
 CHECKPOINT = "checkpoint"
 CATALOG = "catalog"
 QUEUE_PARTITION = "process"
+FORWARD_PARTITION = "forward"
 ASSET_PARTITION = "asset"
 ATTACHED_CLASSIFICATION = "classification"
 ATTACHED_TERM = "term"

@@ -14,7 +14,7 @@ import gzip
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -37,7 +37,7 @@ from shared.events.dead_letters import add_dead_letter, withdraw_letters
 from shared.events.event_row import EventRow
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event, decode
-from shared.records.publish_queue import ASSET_KIND, PROCESS_KIND, Mark, leave_marks
+from shared.records.publish_queue import ASSET_KIND, FORWARD_KIND, PROCESS_KIND, Mark, leave_marks
 from shared.records.states import State
 from shared.storage.port import MAX_OPERATIONS, Storage
 from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent, event_of_reference
@@ -96,12 +96,14 @@ class Outcome:
 class ApplicationProcessor:
     """Folds events into applications on one storage.
 
-    `names` are the naming rules. `blob_cache` keeps recently read blobs; `memory` what this process has folded; `pause`
-    waits (seconds) after a refused commit; `now` is the clock.
+    `names` are the naming rules; `forwards`: leave marks for runs that are to be forwarded. `blob_cache` keeps recently
+    read blobs; `memory` what this process has folded; `pause` waits (seconds) after a refused commit; `now` is the
+    clock.
     """
 
     storage: Storage
     names: Names = BUILT_IN
+    forwards: bool = False
     blob_cache: BlobCache = field(default_factory=BlobCache)
     memory: FoldMemory = field(default_factory=FoldMemory)
     pause: Callable[[float], None] = lambda _: None
@@ -283,7 +285,11 @@ class _Work:
                 since=arrived,
                 left=self.processor.now(),
             )
-            for kind, targets in ((PROCESS_KIND, folded.processes), (ASSET_KIND, folded.assets))
+            for kind, targets in (
+                (PROCESS_KIND, folded.processes),
+                (ASSET_KIND, folded.assets),
+                (FORWARD_KIND, self._forwarded(folded, runs)),
+            )
             for target in sorted(targets)
         ]
         leave_marks(storage, marks)
@@ -291,7 +297,7 @@ class _Work:
             self._start_over()
             return False
         self._note(folded)
-        self.has_marks = self.has_marks or bool(marks)
+        self.has_marks = self.has_marks or any(mark.kind != FORWARD_KIND for mark in marks)
         self.pending -= runs.keys()
         self.times = False
         if self.needed and self.needed.run_id in runs:
@@ -300,6 +306,12 @@ class _Work:
         unfolded = {run_id for run_id, events in snapshot.by_run().items() if any(event.event.end for event in events)}
         remaining = (unfolded | self.pending | set(folded.state.stale)) - runs.keys() - self.homes.keys()
         return is_whole and not remaining and self.needed is None
+
+    def _forwarded(self, folded: Folded, runs: Mapping[str, RunInput]) -> Iterable[str]:
+        """The runs that are to be forwarded."""
+        if not self.processor.forwards:
+            return ()
+        return (run_id for run_id, record in folded.records.items() if record.changes_lineage(runs[run_id].record))
 
     def _withdraw_letters(self, folded: Folded, runs: Mapping[str, RunInput]) -> None:
         """Take back that a run can't be used which can be now, before that is committed: whoever dies in between folds

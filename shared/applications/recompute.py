@@ -25,7 +25,7 @@ from shared.events.archive_index import stored_packed
 from shared.events.dead_letters import DeadLetter, dead_letters, put_letter
 from shared.events.event_row import MAX_INLINE, EventRow
 from shared.model import Span
-from shared.records.publish_queue import ASSET_KIND, PROCESS_KIND, Mark, leave_marks
+from shared.records.publish_queue import ASSET_KIND, FORWARD_KIND, PROCESS_KIND, Mark, leave_marks
 from shared.storage.memory import ScratchStorage
 from shared.storage.port import Storage
 from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent, event_of_reference
@@ -61,6 +61,12 @@ class Recomputed:
         """Whether what is on record is not what it should be."""
         return bool(self.processes or self.assets or self.runs or problem_of(self.snapshot))
 
+    @property
+    def forwarded(self) -> frozenset[str]:
+        """The runs that are to be forwarded again."""
+        before = self.snapshot.records
+        return frozenset(run for run in self.runs if self.records[run].changes_lineage(before.get(run)))
+
 
 def recompute(processor: ApplicationProcessor, application: str, unrecorded: Records = NO_RECORDS) -> Recomputed:
     """Compute an application again, and commit what differs; the publisher is told of all that it contributes, changed
@@ -69,7 +75,11 @@ def recompute(processor: ApplicationProcessor, application: str, unrecorded: Rec
     for attempt in range(MAX_ATTEMPTS):
         outcome = recomputed(processor, application, unrecorded)
         version = outcome.snapshot.state.version + outcome.differs
-        targets = ((PROCESS_KIND, outcome.processes | outcome.contributed), (ASSET_KIND, outcome.assets))
+        targets = (
+            (PROCESS_KIND, outcome.processes | outcome.contributed),
+            (ASSET_KIND, outcome.assets),
+            (FORWARD_KIND, outcome.forwarded if processor.forwards else ()),
+        )
         leave_marks(
             processor.storage,
             [

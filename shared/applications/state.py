@@ -194,6 +194,16 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether nothing is awaited: neither its end nor another event."""
         return self.verdict is not State.WAITING
 
+    def changes_lineage(self, previous: "RunRecord | None") -> bool:
+        """Whether it contributes, or did, and something of that or of its events is new: such a run is forwarded."""
+        if self.home or not (self.contents or (previous and previous.contents)):
+            return False
+        return previous is None or (self.contents, self.ended, self.digests) != (
+            previous.contents,
+            previous.ended,
+            previous.digests,
+        )
+
 
 class ApplicationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the folded runs of an application add up to.

@@ -13,11 +13,13 @@ from itertools import groupby
 from shared.records.cells import cells_of, record_of
 from shared.records.states import QueueState
 from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Row, Storage, Value, chunks
-from shared.storage_layout import PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET, digest_of
+from shared.storage_layout import FORWARD_PARTITION, PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET, digest_of
 from shared.telemetry.port import Fact
 
-PROCESS_KIND, ASSET_KIND, DOCUMENT_KIND = "process", "asset", "document"
-"""What a mark is about: a process or a data set to be published, a published process for the document."""
+PROCESS_KIND, ASSET_KIND, DOCUMENT_KIND, FORWARD_KIND = "process", "asset", "document", "forward"
+"""What a mark is about: a process or a data set to be published, a published process for the document, a run to be
+forwarded.
+"""
 _MARK, _PAUSE, _HOLD, _OWNER = "mark|", "!pause", "!hold", "!owner"
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -44,12 +46,17 @@ class Mark:
         """The key of its row."""
         return f"{_MARK}{self.kind}|{self.target}|{self.application}|{self.version}"
 
+    @property
+    def partition(self) -> str:
+        """The partition of its row: marks of runs wait for ten minutes, so the publisher does not read them."""
+        return FORWARD_PARTITION if self.kind == FORWARD_KIND else QUEUE_PARTITION
+
     def row(self) -> Row:
         """As a row of `publishqueue`."""
         values: dict[str, Value] = {"left": self.left.isoformat(), "since": (self.since or self.left).isoformat()}
         if self.sender:
             values["sender"] = self.sender
-        return Row(partition=QUEUE_PARTITION, key=self.key, values=values, etag=self.etag)
+        return Row(partition=self.partition, key=self.key, values=values, etag=self.etag)
 
     @classmethod
     def of(cls, row: Row) -> "Mark":
@@ -212,9 +219,10 @@ def read_queue(storage: Storage, *, now: datetime | None = None) -> PublishQueue
 
 
 def leave_marks(storage: Storage, marks: Iterable[Mark]) -> None:
-    """Write marks: one transaction for each hundred."""
-    for part in chunks([Operation(kind=OperationKind.UPSERT, row=mark.row()) for mark in marks]):
-        storage.transact(PUBLISH_QUEUE, part)
+    """Write marks: one transaction for each hundred of a partition."""
+    for _, group in groupby(sorted(marks, key=lambda mark: mark.partition), key=lambda mark: mark.partition):
+        for part in chunks([Operation(kind=OperationKind.UPSERT, row=mark.row()) for mark in group]):
+            storage.transact(PUBLISH_QUEUE, part)
 
 
 def enqueue(storage: Storage, targets: Iterable[str], *, since: datetime | None = None) -> None:
@@ -334,6 +342,11 @@ def document_marks(storage: Storage) -> tuple[Mark, ...]:
     prefix = f"{_MARK}{DOCUMENT_KIND}|"
     rows = storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION, since=prefix, before=f"{prefix}~")
     return tuple(map(Mark.of, rows))
+
+
+def forward_marks(storage: Storage) -> tuple[Mark, ...]:
+    """The marks for forwarding: the runs whose lineage has changed. One query."""
+    return tuple(map(Mark.of, storage.partition(PUBLISH_QUEUE, FORWARD_PARTITION)))
 
 
 def clear_marks(storage: Storage, marks: Iterable[Mark]) -> None:

@@ -50,13 +50,15 @@ def _utc_now() -> datetime:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepOptions:
     """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
-    `names`: the naming rules; `closing`: when runs are closed, archived and forgotten; `most_blobs`: how many are
-    listed in one sweep; `now`: the clock; `seconds`: a monotonic clock; `telemetry`: the sink of facts.
+    `names`: the naming rules; `forwards`: leave marks for runs that are to be forwarded; `closing`: when runs are
+    closed, archived and forgotten; `most_blobs`: how many are listed in one sweep; `now`: the clock; `seconds`: a
+    monotonic clock; `telemetry`: the sink of facts.
     """
 
     end_timeout: timedelta = timedelta(hours=6)
     grace: timedelta = timedelta(minutes=10)
     names: Names = BUILT_IN
+    forwards: bool = False
     closing: ClosingOptions = field(default_factory=ClosingOptions)
     most_blobs: int = 100_000
     now: Callable[[], datetime] = _utc_now
@@ -113,7 +115,11 @@ class _Sweep:
     def run(self) -> SweepResult:
         now = self.options.now()
         processor = ApplicationProcessor(
-            storage=self.storage, names=self.options.names, now=self.options.now, telemetry=self.options.telemetry
+            storage=self.storage,
+            names=self.options.names,
+            forwards=self.options.forwards,
+            now=self.options.now,
+            telemetry=self.options.telemetry,
         )
         position = SWEEP.load(self.storage) or SweepPosition()
         entries = list(due_entries(self.storage, now))
