@@ -10,8 +10,8 @@ import azure.functions as func
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused, StorageUnavailable
 from shared.ingest.receiver import note_refusal
-from shared.ingest.responses import Answer, batch_kept, kept, no_such_path, refused, retry_later
-from shared.versions import PACKAGE_FILE, PACKAGE_HEADER
+from shared.ingest.responses import Answer, batch_kept, kept, no_such_path, own_event, refused, retry_later
+from shared.versions import ORIGIN_HEADER, PACKAGE_FILE, PACKAGE_HEADER
 
 _FILE = Path(__file__).parents[1] / PACKAGE_FILE
 _PACKAGE = {PACKAGE_HEADER: _FILE.read_text(encoding="ascii")} if _FILE.is_file() else {}
@@ -22,6 +22,8 @@ def main(req: func.HttpRequest) -> func.HttpResponse:
     """Never a 204 nor a redirect: the Java client fails on the first and loses the event on the second."""
     parts, path = receiver(), req.route_params.get("batch", "").lower()
     body, encoding = req.get_body(), req.headers.get("Content-Encoding", "")
+    if req.headers.get(ORIGIN_HEADER) == parts.origin:
+        return _http(own_event())
     try:
         if path == "batch":
             return _http(batch_kept(parts.receive_batch(body, encoding=encoding)))

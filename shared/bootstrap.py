@@ -4,7 +4,7 @@ receiver has its own, `shared/bootstrap_receiver.py`, and what both need is in `
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -26,6 +26,9 @@ from shared.concurrency.parallel_map import ParallelMap
 from shared.concurrency.single_flight import KeyedLock, SingleFlight
 from shared.errors import Misconfigured
 from shared.events.blob_cache import BlobCache
+from shared.forwarding.port import SignIn
+from shared.forwarding.rounds import ForwardOptions
+from shared.forwarding.rules import Auth, TargetKind, TargetRule, check_targets, parse_forward_rules
 from shared.gc_tuning import tune_gc
 from shared.governance.rules_file import parse_policies
 from shared.naming.names import BUILT_IN, Names
@@ -35,7 +38,15 @@ from shared.publishing.context import PublishContext, PublishOptions, Resolution
 from shared.records.format_version import check_versions
 from shared.records.settings_record import record_settings
 from shared.settings.reading import load
-from shared.settings.values import CanarySettings, CatalogSettings, Patterns, Settings, StorageSettings, WatchSettings
+from shared.settings.values import (
+    CanarySettings,
+    CatalogSettings,
+    ForwardSettings,
+    Patterns,
+    Settings,
+    StorageSettings,
+    WatchSettings,
+)
 from shared.storage.port import Storage
 from shared.sweeping.closing import ClosingOptions
 from shared.sweeping.sweep import SweepOptions
@@ -71,6 +82,9 @@ class Worker(PublishContext):
     watching: WatchOptions | None = None
     read_catalog: ReadCatalog = not_read
     watch_settings: WatchSettings = field(default_factory=WatchSettings)
+    forwarding: ForwardOptions | None = None
+    forward_settings: ForwardSettings = field(default_factory=ForwardSettings)
+    origin: str = ""
     canary: CanaryOptions | None = None
     to_record: Mapping[str, str] = field(default_factory=dict)
     document_keep: timedelta = timedelta(days=400)
@@ -81,6 +95,7 @@ class Worker(PublishContext):
         return ApplicationProcessor(
             storage=self.storage,
             names=self.names,
+            forwards=self.forward_settings.rules is not None,
             blob_cache=self.blob_cache,
             memory=self.memory,
             pause=time.sleep,
@@ -100,6 +115,7 @@ def worker() -> Worker:
     """
     settings = load(catalog=True)
     parts = assemble(settings, telemetry_to(settings.telemetry))
+    parts = replace(parts, forwarding=forwarding(parts, settings.storage.client_id))
     check_versions(parts.storage)
     record_settings(parts.storage, parts.to_record)
     tune_gc()
@@ -158,6 +174,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         sweeping=SweepOptions(
             end_timeout=settings.times.end_timeout,
             names=names,
+            forwards=settings.forward.rules is not None,
             closing=ClosingOptions(
                 quiet=settings.times.archive_after,
                 keep_runs=settings.times.keep_runs,
@@ -173,6 +190,8 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         else None,
         read_catalog=read,
         watch_settings=settings.watch,
+        forward_settings=settings.forward,
+        origin=settings.storage.origin,
         canary=_canary(settings.canary, settings.catalog.client_id),
         to_record=settings.to_record,
         document_keep=settings.document_keep,
@@ -207,6 +226,44 @@ def watching(
         senders={each.name: sender(each) for each in rules.channels},
         every=settings.every,
         gates=gates_of(parse_policies(policy.text, policy.place), read) if policy else no_gates,
+        parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
+    )
+
+
+def forwarding(parts: Worker, client_id: str = "") -> ForwardOptions | None:
+    """How to forward by the settings, with open targets; None where nothing is forwarded. `client_id`: of the identity.
+    Raises Misconfigured where a target lacks its address or token, or is our own receiver.
+    """
+    settings = parts.forward_settings
+    if settings.rules is None:
+        return None
+    from shared.forwarding.http_target import SCOPES, HttpTarget, no_headers  # noqa: PLC0415 - as the webhook
+
+    rules = parse_forward_rules(settings.rules.text, settings.rules.place)
+    addresses, tokens = dict(settings.targets), dict(settings.tokens)
+    check_targets(rules, addresses, tokens, settings.own_hosts)
+
+    def sign_in(target: TargetRule) -> SignIn:
+        if target.auth is Auth.IDENTITY:
+            from shared.catalog.connection.transport import CredentialToken  # noqa: PLC0415 - the same
+
+            token = CredentialToken(credential_of(client_id), scope=target.scope or SCOPES[target.kind])
+            return lambda: {"Authorization": token.get_authentication_headers()["Authorization"]}
+        if target.auth is Auth.TOKEN:
+            scheme = "SharedAccessSignature" if target.kind is TargetKind.EVENTHUB else "Bearer"
+            headers = {"Authorization": f"{scheme} {tokens[target.name]}"}
+            return lambda: headers
+        return no_headers
+
+    return ForwardOptions(
+        rules=rules,
+        targets={
+            target.name: HttpTarget(
+                url=addresses[target.name], kind=target.kind, sign_in=sign_in(target), origin=parts.origin
+            )
+            for target in rules.targets
+        },
+        paths=parts.publishing.paths,
         parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
     )
 

@@ -41,6 +41,7 @@ def receiver_of(settings: Settings, storage: Storage, telemetry: Telemetry = SIL
             jobs=_choice(settings.jobs),
             namespaces=_choice(settings.namespaces),
         ),
+        origin=settings.storage.origin,
         redact=_redact() if settings.redact else None,
         telemetry=telemetry,
     )

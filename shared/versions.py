@@ -13,3 +13,6 @@ LAYOUT = 3
 PACKAGE_HEADER = "X-Throughline-Package"
 PACKAGE_FILE = "package.sha256"
 """At the root of a package: the SHA-256 of its other files' names and contents, in 64 hexadecimal digits."""
+
+ORIGIN_HEADER = "Throughline-Origin"
+"""The header of a forwarded event that names the installation: its own receiver refuses it."""

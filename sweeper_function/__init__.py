@@ -1,10 +1,13 @@
-"""Each minute, work that no trigger starts: timeouts, undelivered events, retries, publish queue, watch, canary."""
+"""Each minute, work that no trigger starts: timeouts, undelivered events, retries, publish queue, watch, forwarding,
+canary.
+"""
 
 import azure.functions as func
 
 from shared.announcing.rounds import watch_due
 from shared.bootstrap import worker
 from shared.canary.timer import canary_due
+from shared.forwarding.rounds import forward_due
 from shared.maintenance.reconciliation import reconcile_due
 from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import leave_shadow_mode
@@ -29,6 +32,7 @@ def main(timer: func.TimerRequest) -> None:
             Publisher(context=parts).publish()
         act.note(**backlog(parts.storage))
         act.note(**watch_due(parts.storage, parts.watching, parts.publishing))
+        act.note(**forward_due(parts.storage, parts.forwarding))
         if parts.publishing.documents:
             act.note(**publish_document(parts.storage, parts.publishing, parts.document_keep).facts)
     canary_due(parts, parts.names, parts.canary)

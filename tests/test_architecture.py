@@ -29,6 +29,7 @@ ADAPTERS = frozenset(
         "shared.telemetry.otel",
         "shared.telemetry.exporters",
         "shared.announcing.webhook",
+        "shared.forwarding.http_target",
     }
 )
 
@@ -49,7 +50,7 @@ EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events applications sweeping reading publishing "
     "reporting maintenance query texts settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap "
-    "watching announcing classifying http_errors canary serving bootstrap_lineage"
+    "watching announcing classifying http_errors canary serving bootstrap_lineage forwarding"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -120,6 +121,11 @@ ROOMS: dict[str, Room] = {
         "msgspec",
     ),
     "shared.watching": _room("lineage rules_file texts", "msgspec"),
+    "shared.forwarding": _room(
+        "applications concurrency errors events http_errors lineage model naming openlineage records "
+        "rules_file storage storage_layout telemetry translation versions",
+        "msgspec requests",
+    ),
     "shared.announcing": _room(
         "concurrency errors governance http_errors lineage model publishing query reading records storage "
         "storage_layout telemetry watching",
@@ -136,8 +142,8 @@ ROOMS: dict[str, Room] = {
     "shared.bootstrap_receiver": _room("errors openlineage adapters ingest redaction settings storage telemetry"),
     "shared.bootstrap_lineage": _room("adapters gc_tuning serving settings versions"),
     "shared.bootstrap": _room(
-        "announcing applications canary catalog sweeping classifying gc_tuning governance concurrency errors naming "
-        "openlineage adapters records events publishing settings storage telemetry translation watching",
+        "announcing applications canary catalog sweeping classifying forwarding gc_tuning governance concurrency "
+        "errors naming openlineage adapters records events publishing settings storage telemetry translation watching",
         "pyapacheatlas",
     ),
     # the same meaning on Spark
@@ -180,7 +186,8 @@ ROOMS: dict[str, Room] = {
     "parser_function": _room("bootstrap errors events applications publishing storage_layout", "azure.functions"),
     "lineage_function": _room("bootstrap_lineage serving", "azure.functions"),
     "sweeper_function": _room(
-        "announcing bootstrap canary errors maintenance publishing query records sweeping telemetry", "azure.functions"
+        "announcing bootstrap canary errors forwarding maintenance publishing query records sweeping telemetry",
+        "azure.functions",
     ),
 }
 """Other rooms (`throughline` but for the lake) may import any package, and every room of shared by its door."""

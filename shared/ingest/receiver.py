@@ -100,12 +100,13 @@ class _Prepared:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receiver:
     """Stores events as they were sent. `max_body_bytes` bounds a body before and after unpacking; `selection` decides
-    which events are kept; `redact` changes the stored bytes; `now` is the clock.
+    which events are kept; `redact` changes the stored bytes; `origin` names this installation; `now` is the clock.
     """
 
     storage: Storage
     max_body_bytes: int
     selection: EventFilter = DEFAULT_SELECTION
+    origin: str = ""
     redact: Redact | None = None
     telemetry: Telemetry = SILENT
     now: Callable[[], datetime] = lambda: datetime.now(UTC)

@@ -1,6 +1,7 @@
 """The answers to senders: one place for both paths.
 
     kept, ignored            201
+    forwarded by ourselves   508
     the sender's fault       4xx, as application/problem+json (RFC 9457), with the field where it is known
     storage pushes back      429 and Retry-After
     storage is away          503 and Retry-After
@@ -48,6 +49,11 @@ def batch_kept(receipt: BatchReceipt) -> Answer:
 def no_such_path() -> Answer:
     """Neither of the two paths that take events."""
     return _problem(404, "There is no such path", "Post an event to v1/lineage, or an array to v1/lineage/batch")
+
+
+def own_event() -> Answer:
+    """What this installation forwards itself: it would be stored and forwarded again, without an end."""
+    return _problem(508, "This receiver is that of the sender", "Forward to another address: this one is our own")
 
 
 def refused(refusal: Refused) -> Answer:

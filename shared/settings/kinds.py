@@ -179,6 +179,17 @@ def addresses(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(by_name.items())
 
 
+def tokens(text: str) -> tuple[tuple[str, str], ...]:
+    """A parser of tokens by name, as `name=token`, separated by white space."""
+    by_name: dict[str, str] = {}
+    for number, word in enumerate(text.split(), start=1):
+        name, _, token = word.partition("=")
+        if not name or name in by_name or not token or not token.isascii():
+            raise ValueError(f"entry {number} must be NAME=TOKEN, each name once")  # without the token
+        by_name[name] = token
+    return tuple(by_name.items())
+
+
 _COLLECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 

@@ -1,8 +1,8 @@
 """The only reader of the environment. It reports everything missing or wrong at once, with the step that mends it.
 
 The functions put settings on record, so that commands publish by the same settings. A record maps the name of a
-setting to its text, for each setting whose source is `SettingSource.RECORD`. It holds the content of the file of
-names: the file's path means nothing on another machine.
+setting to its text, for each setting whose source is `SettingSource.RECORD`. It holds the content of the files of
+names and of forwarding: a file's path means nothing on another machine.
 
 Requests to this machine never go through a proxy: no proxy can reach what listens on another machine's loopback. The
 usual variables decide (`HTTP_PROXY`, `NO_PROXY` …; in small letters they come first), and every client of this process
@@ -15,13 +15,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from shared.errors import Misconfigured
 from shared.settings.kinds import Setting, SettingSource, TextFile
-from shared.settings.table import DATA, DOCUMENT, ENDPOINT, INSIGHTS, NAMES, SETTINGS, SHADOW, STORAGE, WATCH
+from shared.settings.table import (
+    DATA,
+    DOCUMENT,
+    ENDPOINT,
+    FORWARD,
+    INSIGHTS,
+    NAMES,
+    SETTINGS,
+    SHADOW,
+    STORAGE,
+    WATCH,
+)
 from shared.settings.values import (
     CanarySettings,
     CatalogSettings,
+    ForwardSettings,
     Lookup,
     Network,
     Patterns,
@@ -48,6 +61,9 @@ def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
     return dict.fromkeys(_NO_PROXY, ",".join(dict.fromkeys((*hosts, *_LOOPBACK))))
 
 
+_FILES = frozenset({NAMES, FORWARD})
+"""The files on record."""
+
 RECORDED = {setting.name: setting for setting in SETTINGS if setting.source is SettingSource.RECORD}
 
 _THEIR_NAMES = "of the functions"
@@ -69,13 +85,13 @@ class Difference:
 def texts_to_record(environment: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
     """The texts that the functions put on record, given or default. `values` are the parsed ones."""
     texts = {name: environment.get(name) or setting.default or "" for name, setting in RECORDED.items()}
-    return {**texts, NAMES: values[NAMES].text if values[NAMES] else ""}
+    return {**texts, **{name: values[name].text if values[name] else "" for name in _FILES}}
 
 
 def recorded_value(setting: Setting, record: Mapping[str, str]) -> Any:
     """The value of a setting on record. Raises ValueError if this version can't read it."""
     text = record[setting.name]
-    if setting.name == NAMES:
+    if setting.name in _FILES:
         return TextFile(place=_THEIR_NAMES, text=text) if text else None
     return setting.parse(text)
 
@@ -108,7 +124,7 @@ def differences(record: Mapping[str, str], environment: Mapping[str, str]) -> tu
             own_value = setting.parse(own_text)
         except (ValueError, OverflowError):
             continue  # `load` names it
-        if name == NAMES:
+        if name in _FILES:
             own_text, differs = own_value.text, own_value.text != record[name]
         else:
             differs = own_value != recorded_value(setting, record)
@@ -120,7 +136,7 @@ def differences(record: Mapping[str, str], environment: Mapping[str, str]) -> tu
 def _shown(name: str, text: str) -> str:
     if not text:
         return "nothing"
-    if name == NAMES:
+    if name in _FILES:
         return f"a file of {len(text):,} characters (sha256 {hashlib.sha256(text.encode()).hexdigest()[:12]})"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
@@ -230,6 +246,12 @@ def load(
             webhooks=values["THROUGHLINE_WATCH_WEBHOOKS"],
             secret=values["THROUGHLINE_WATCH_SECRET"],
         ),
+        forward=ForwardSettings(
+            rules=values[FORWARD],
+            targets=values["THROUGHLINE_FORWARD_TARGETS"],
+            tokens=values["THROUGHLINE_FORWARD_TOKENS"],
+            own_hosts=_own_hosts(variables, values["THROUGHLINE_CANARY_URL"]),
+        ),
         canary=CanarySettings(
             url=values["THROUGHLINE_CANARY_URL"],
             key=values["THROUGHLINE_CANARY_KEY"],
@@ -238,6 +260,12 @@ def load(
         ),
         to_record=texts_to_record(variables, values) if catalog and not recorded else {},
     )
+
+
+def _own_hosts(variables: Mapping[str, str], canary: str) -> frozenset[str]:
+    """The hosts at which these functions are known to be: App Service names its own."""
+    hosts = (variables.get("WEBSITE_HOSTNAME", ""), urlsplit(canary or "").netloc)
+    return frozenset(host.lower() for host in hosts if host)
 
 
 def _storage(values: Mapping[str, Any], network: Network, problems: list[str]) -> StorageSettings:

@@ -24,6 +24,7 @@ from shared.settings.kinds import (
     patterns,
     rate,
     span,
+    tokens,
     whole,
     yes_or_no,
 )
@@ -39,6 +40,7 @@ ENDPOINT = "THROUGHLINE_CATALOG_ENDPOINT"
 SHADOW = "THROUGHLINE_SHADOW"
 NAMES = "THROUGHLINE_NAMES"
 WATCH = "THROUGHLINE_WATCH"
+FORWARD = "THROUGHLINE_FORWARD"
 DOCUMENT = "THROUGHLINE_DOCUMENT"
 DATA = "THROUGHLINE_STORAGE"
 """Where the data is, for an app whose host keeps its own keys and leases in another account."""
@@ -278,6 +280,21 @@ SETTINGS: tuple[Setting, ...] = (
     of_shell(
         name="THROUGHLINE_WATCH_SECRET",
         meaning="Secret that signs requests to webhooks; empty: they are not signed",
+    ),
+    on_record(
+        name=FORWARD,
+        meaning="File of targets and rules (TOML, at most 1 MiB) for runs that are forwarded; empty: none are",
+        parse=file,
+    ),
+    of_shell(
+        name="THROUGHLINE_FORWARD_TARGETS",
+        meaning="Addresses of these targets, as marquez=https://…, separated by spaces or line ends",
+        parse=addresses,
+    ),
+    of_shell(
+        name="THROUGHLINE_FORWARD_TOKENS",
+        meaning='Tokens of targets with `auth = "token"`, as marquez=TOKEN, separated by spaces or line ends',
+        parse=tokens,
     ),
     of_shell(
         name="THROUGHLINE_CANARY_URL",

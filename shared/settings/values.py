@@ -1,5 +1,6 @@
 """The settings as values, as `load` returns them."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -27,6 +28,13 @@ class StorageSettings:
     blob_endpoint: str
     table_endpoint: str
     client_id: str
+
+    @property
+    def origin(self) -> str:
+        """16 hexadecimal digits that stand for this account: they name an installation, and let nobody in."""
+        parts = dict(part.partition("=")[::2] for part in self.connection_string.split(";"))
+        account = self.blob_endpoint or parts.get("BlobEndpoint", "") or parts.get("AccountName", "") or "development"
+        return hashlib.sha256(account.rstrip("/").lower().encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +111,21 @@ class WatchSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardSettings:
+    """Forwarding.
+
+    - `rules`: the file of targets and rules; None: nothing is forwarded.
+    - `targets`: addresses by target. `tokens`: tokens by target. No print shows either.
+    - `own_hosts`: where our own receiver is, as far as it is known: never a target.
+    """
+
+    rules: TextFile | None = None
+    targets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    tokens: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    own_hosts: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CanarySettings:
     """The sweeper's canary: the receiver's `url` (empty: none), the `key`, which no print shows, the `scope` of a token
     (empty: none), and the time between two.
@@ -140,5 +163,6 @@ class Settings:
     lookup: Lookup
     telemetry: TelemetrySettings
     watch: WatchSettings
+    forward: ForwardSettings
     canary: CanarySettings
     to_record: Mapping[str, str] = field(default_factory=dict)

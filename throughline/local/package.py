@@ -1,7 +1,7 @@
 """`python -m throughline.local.package`: build the archive for Azure; the same files always give the same bytes.
 
-It contains the functions, `shared/`, host.json, `names.toml` and `watch.toml` if they exist, the digest of its files,
-and the packages that requirements.txt pins (checked by their hashes) for Linux on x86-64 in
+It contains the functions, `shared/`, host.json, `names.toml`, `watch.toml` and `forward.toml` if they exist, the digest
+of its files, and the packages that requirements.txt pins (checked by their hashes) for Linux on x86-64 in
 `.python_packages/lib/site-packages`, where the Python worker finds them:
 https://learn.microsoft.com/azure/azure-functions/functions-reference-python#package-management. All modules are
 compiled, which saves a second of a cold start. The compiled files are of the unchecked kind (PEP 552), since Azure
@@ -23,6 +23,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from shared.errors import Misconfigured
+from shared.forwarding.rules import parse_forward_rules
 from shared.naming.user_rules import parse_names
 from shared.versions import PACKAGE_FILE
 from shared.watching.rules import parse_watch_rules
@@ -36,6 +37,8 @@ NAMES = "names.toml"
 """The file of names; with it THROUGHLINE_NAMES is /home/site/wwwroot/names.toml."""
 WATCH = "watch.toml"
 """The rules of the watch; with it THROUGHLINE_WATCH is /home/site/wwwroot/watch.toml."""
+FORWARD = "forward.toml"
+"""Targets and rules of forwarding; with it THROUGHLINE_FORWARD is /home/site/wwwroot/forward.toml."""
 DELIVERIES = ("eventGrid", "queue")
 MAX_OUTSTANDING = 200
 """Requests that wait for an answer of one instance of the page and the API; the host answers more with 429."""
@@ -111,12 +114,14 @@ def build(
     folder: Path = FOLDER,
     names: Path = ROOT / NAMES,
     watch: Path = ROOT / WATCH,
+    forward: Path = ROOT / FORWARD,
 ) -> Package:
     """Build the archive in `folder`.
 
     `app`: FUNCTIONS, or LINEAGE, which has no parser. `delivery` is how the parser is notified of blobs: eventGrid (a
-    webhook) or queue (a storage queue that Event Grid fills). `names` and `watch` are the file of names and the rules
-    of the watch, if they exist. Installed packages stay in `build/` until requirements.txt changes.
+    webhook) or queue (a storage queue that Event Grid fills). `names`, `watch` and `forward` are the file of names and
+    the rules of the watch and of forwarding, if they exist. Installed packages stay in `build/` until requirements.txt
+    changes.
 
     Raises PackageError when this Python has another version than Azure's, the packages can't be installed, or one of
     these files is not valid.
@@ -135,6 +140,8 @@ def build(
         (unpacked / NAMES).write_bytes(_checked(names, parse_names))
     if watch.is_file() and app == FUNCTIONS:
         (unpacked / WATCH).write_bytes(_checked(watch, parse_watch_rules))
+    if forward.is_file() and app == FUNCTIONS:
+        (unpacked / FORWARD).write_bytes(_checked(forward, parse_forward_rules))
     dependencies = install_once(
         "package_dependencies",
         (ROOT / "requirements.txt", ROOT / ".python-version", Path(__file__)),

@@ -225,13 +225,16 @@ def test_no_credential_is_recorded() -> None:
         load(catalog=True, environment={**LOCAL, "THROUGHLINE_CATALOG_ENDPOINT": "https://ann:geheim@contoso/atlas"})
 
 
+FILES = ("THROUGHLINE_NAMES", "THROUGHLINE_FORWARD")
+
+
 def on_record(**settings: str) -> dict[str, str]:
     return dict(load(catalog=True, environment={**LOCAL, **settings}).to_record)
 
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in RECORDED if name not in {"THROUGHLINE_NAMES", "THROUGHLINE_CATALOG_ENDPOINT"}],
+    [name for name in RECORDED if name not in {*FILES, "THROUGHLINE_CATALOG_ENDPOINT"}],
 )
 def test_commands_obey_each_recorded_setting_and_name_its_difference(name: str) -> None:
     setting = RECORDED[name]
@@ -241,6 +244,20 @@ def test_commands_obey_each_recorded_setting_and_name_its_difference(name: str) 
     assert load(catalog=True, environment=LOCAL, record=record) == replace(here, to_record={})
     differences = differing(record, {name: setting.default or "other"})
     assert [each.name for each in differences] == ([] if name == SHADOW else [name])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_commands_use_the_content_of_a_file_on_record_and_name_its_difference(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "rules.toml"
+    file.write_text("# one")
+    record = on_record(**{name: str(file)})
+    assert record[name] == "# one"
+    settings = load(catalog=True, environment=LOCAL, record=record)
+    rules = settings.names if name == "THROUGHLINE_NAMES" else settings.forward.rules
+    assert rules
+    assert rules.text == "# one"
+    file.write_text("# two")
+    assert [difference.name for difference in differing(record, {name: str(file)})] == [name]
 
 
 def _is_new(setting: Setting, text: str) -> bool:
