@@ -106,6 +106,10 @@ param logReads bool = false
 @description('Redundancy of the storage accounts. Every region has Standard_LRS; the others need a region with zones or with a pair.')
 @allowed(['Standard_LRS', 'Standard_ZRS', 'Standard_GRS', 'Standard_GZRS', 'Standard_RAGRS', 'Standard_RAGZRS'])
 param storageRedundancy string = 'Standard_LRS'
+@description('Days for which nobody, not even an owner, may delete or change a file of the archive. 0: no immutability policy.')
+@minValue(0)
+@maxValue(146000)
+param archiveImmutableDays int = 0
 @description('Lock the account with the events against deletion. Making a lock takes Owner or User Access Administrator.')
 param deleteLock bool = true
 
@@ -199,6 +203,7 @@ var lineage = {
 // Neither Flex Consumption nor App Service's Basic sizes have slots.
 var slotName = flex || startsWith(toUpper(planSize), 'B') ? '' : 'staging'
 var packages = flex ? ['packages'] : []
+var immutable = archiveImmutableDays > 0 ? ['archive'] : []
 var allTags = union(tags, { 'azd-env-name': environmentName })
 
 // ---- hosts of each cloud that environment() does not give
@@ -296,7 +301,8 @@ module storage 'modules/storage.bicep' = {
     name: storageName
     redundancy: storageRedundancy
     privateNetwork: closed
-    containers: concat(['events', 'ignored'], withLineage ? ['published'] : [], packages)
+    containers: concat(['events', 'ignored'], withLineage ? ['published'] : [], immutable, packages)
+    archiveImmutableDays: archiveImmutableDays
     tables: ['applications', 'excluded', 'refused']
     ignoredDays: retentionDays
     deleteLock: deleteLock

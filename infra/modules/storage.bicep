@@ -11,6 +11,8 @@ param containers string[]
 param tables string[] = []
 @description('Days after which ignored events are deleted; 0: the account has none.')
 param ignoredDays int = 0
+@description('Days for which the container archive must not change: one of `containers` then. 0: no policy.')
+param archiveImmutableDays int = 0
 @description('Whether the account is locked against deletion.')
 param deleteLock bool = false
 
@@ -58,6 +60,19 @@ resource blobContainers 'Microsoft.Storage/storageAccounts/blobServices/containe
     properties: { publicAccess: 'None' }
   }
 ]
+
+resource archive 'Microsoft.Storage/storageAccounts/blobServices/containers@2026-04-01' existing = {
+  parent: blobs
+  name: 'archive'
+}
+
+// Unlocked: who may change the template may shorten it. docs/operate/security.md has the command that locks it.
+resource archivePolicy 'Microsoft.Storage/storageAccounts/blobServices/containers/immutabilityPolicies@2026-04-01' = if (archiveImmutableDays > 0) {
+  parent: archive
+  name: 'default'
+  dependsOn: [blobContainers]
+  properties: { immutabilityPeriodSinceCreationInDays: archiveImmutableDays }
+}
 
 resource tableService 'Microsoft.Storage/storageAccounts/tableServices@2026-04-01' = {
   parent: account

@@ -15,8 +15,10 @@ _LOG = logging.getLogger("throughline.archive")
 def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
     """Delete the files that were written before then; how many events were in each, one by one as it is asked for.
 
-    A file that is damaged stays, because it may be mended from a copy.
+    A file that is damaged stays, because it may be mended from a copy; one that an immutability policy keeps stays
+    until the policy lets it go.
     """
+    kept = 0
     for fact in storage.blobs(ARCHIVE):
         if fact.arrived >= before or is_index(fact.name):
             continue
@@ -28,6 +30,10 @@ def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
         except ArchiveMissing as error:
             _LOG.error("kept in the archive file=%s error=%s", fact.name, error)
             continue
-        delete_file(storage, fact.name)
+        if not delete_file(storage, fact.name):
+            kept += 1
+            continue
         _LOG.info("deleted from the archive file=%s events=%d", fact.name, events)
         yield events
+    if kept:
+        _LOG.info("kept in the archive by an immutability policy files=%d", kept)

@@ -181,8 +181,9 @@ def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[Bat
     packed = {line.blob for member in members for line in member.lines}
     done = (item for item in batch.items if item.blob in packed or item.blob in repeated)
     calls.all(lambda item: storage.delete_blob(item.container, item.blob), done)
-    for number in range(batch.damaged):
-        storage.delete_blob(ARCHIVE, replace(batch, damaged=number).file)
+    for damaged in (replace(batch, damaged=number).file for number in range(batch.damaged)):
+        if not storage.delete_blob(ARCHIVE, damaged):
+            _LOG.warning("kept by an immutability policy file=%s: it is damaged, and its events are elsewhere", damaged)
     _LOG.info("archived file=%s events=%d bytes=%d", batch.file, len(packed), len(file))
     return batch, len(packed) if is_new else 0
 
@@ -196,12 +197,20 @@ def _counts(runs: Iterable[IndexedRun]) -> CountedStates:
     return {day: dict(states) for day, states in days.items()}
 
 
-def delete_file(storage: Storage, file: str) -> None:
-    """Delete a file of the archive with its counts and its index, the file last."""
+def delete_file(storage: Storage, file: str) -> bool:
+    """Delete a file of the archive with its counts and its index, the file last. False, and the counts stay, where an
+    immutability policy keeps it: the index, which is younger, is tried first.
+    """
     batch = file.rpartition("/")[2].partition(".")[0]
+    if not storage.delete_blob(ARCHIVE, index_of(file)):
+        return False
+    counts = storage.read(COUNTS, COUNTS_PARTITION, batch)
     storage.delete(COUNTS, COUNTS_PARTITION, batch)
-    storage.delete_blob(ARCHIVE, index_of(file))
-    storage.delete_blob(ARCHIVE, file)
+    if storage.delete_blob(ARCHIVE, file):
+        return True
+    if counts:
+        storage.upsert(COUNTS, counts)
+    return False
 
 
 def _damage_of(name: str, file: bytes) -> ArchiveMissing | None:
@@ -220,8 +229,9 @@ def _begin_again(storage: Storage, batch: Batch, calls: ParallelMap, damage: Arc
     """
     if not all(calls.each(lambda item: storage.get(item.container, item.blob) is not None, batch.items)):
         raise damage
+    if not storage.delete_blob(ARCHIVE, index_of(batch.file)):
+        raise damage  # an index that a policy keeps would say that these events are archived
     storage.delete(COUNTS, COUNTS_PARTITION, batch.name)
-    storage.delete_blob(ARCHIVE, index_of(batch.file))
     partition, key = _PENDING
     again = replace(batch, damaged=batch.damaged + 1)
     values = {**_ITEMS.pack(storage, batch.items), "damaged": again.damaged}

@@ -47,6 +47,8 @@ _REFUSALS = frozenset(
     }
 )
 """Status and code of an operation whose condition does not hold (Table Storage error codes)."""
+_IMMUTABLE = ("BlobImmutableDueToPolicy", "BlobImmutableDueToLegalHold")
+"""Codes of a 409 where a blob must be neither deleted nor overwritten (Azure Blob Storage, "Immutable storage")."""
 _NEW_BLOB = {"x-ms-blob-type": "BlockBlob", "If-None-Match": "*", "Content-Type": "application/octet-stream"}
 _CONTINUATION = ("NextPartitionKey", "NextRowKey")
 
@@ -80,7 +82,9 @@ class AzureStorage:
                 self._blob_client.create_container(container)
             answer = self._blobs.send("PUT", path, headers=_NEW_BLOB, body=data, expected={201, 409})
         if answer.status_code == HTTPStatus.CONFLICT:
-            expect_conflict(answer, "BlobAlreadyExists")
+            expect_conflict(answer, "BlobAlreadyExists", *_IMMUTABLE)
+            if error_code(answer.read()) in _IMMUTABLE and self.get_part(container, name, 0, 1) is None:
+                raise StorageUnavailable(f"An immutability policy of the container {container} refuses new blobs")
             return False
         return True
 
@@ -100,11 +104,14 @@ class AzureStorage:
             return b""
         return _content(answer)
 
-    def delete_blob(self, container: str, name: str) -> None:
+    def delete_blob(self, container: str, name: str) -> bool:
         """As the port says."""
-        self._blobs.send(
-            "DELETE", _blob_path(container, name), headers={"x-ms-delete-snapshots": "include"}, expected={202, 404}
-        )
+        path, headers = _blob_path(container, name), {"x-ms-delete-snapshots": "include"}
+        answer = self._blobs.send("DELETE", path, headers=headers, expected={202, 404, 409})
+        if answer.status_code == HTTPStatus.CONFLICT:
+            expect_conflict(answer, *_IMMUTABLE)
+            return False
+        return True
 
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """As the port says."""

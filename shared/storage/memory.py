@@ -51,10 +51,11 @@ class MemoryStorage:
         content = self.get(container, name)
         return None if content is None else content[offset : offset + length]
 
-    def delete_blob(self, container: str, name: str) -> None:
-        """As the port says."""
+    def delete_blob(self, container: str, name: str) -> bool:
+        """As the port says. There are no policies here."""
         with self._lock:
             self._blobs.get(container, {}).pop(name, None)
+        return True
 
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """As the port says."""

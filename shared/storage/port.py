@@ -148,8 +148,10 @@ class Storage(Protocol):
     def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
         """So many bytes of a blob from an offset on, fewer where it ends before; None when there is no such blob."""
 
-    def delete_blob(self, container: str, name: str) -> None:
-        """Remove a blob. One that is not there counts as removed."""
+    def delete_blob(self, container: str, name: str) -> bool:
+        """Remove a blob: False, and nothing changed, where an immutability policy or a legal hold of the container
+        refuses that. One that is not there counts as removed.
+        """
 
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
         """All blobs whose names start with `prefix`, by name."""

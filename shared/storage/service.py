@@ -80,9 +80,9 @@ def error_code(content: bytes) -> str:
     return (code[1] or code[2]).decode() if code else ""
 
 
-def expect_conflict(answer: Any, code: str) -> None:
+def expect_conflict(answer: Any, *codes: str) -> None:
     """Raise StorageUnavailable for a 409 with another code, such as of a container that is being deleted."""
-    if error_code(answer.read()) != code:
+    if error_code(answer.read()) not in codes:
         raise StorageUnavailable("Storage answered 409: the blob or row can't be written now")
 
 

@@ -28,6 +28,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "settings": {"THROUGHLINE_CATALOG_TOKEN": "reference", "THROUGHLINE_APPLICATION_IDLE_MINUTES": "30"},
     },
     "guarded": {
+        "archiveImmutableDays": 2555,
         "allowedAddresses": ["203.0.113.0/24"],
         "deployAddresses": ["198.51.100.7/32"],
         "entraApplicationId": "00000000-0000-0000-0000-0000000000e1",

@@ -307,6 +307,18 @@ def test_no_app_has_diagnostic_settings(name: str, variant: Variant) -> None:
 # ---- the events' safety
 
 
+def test_the_archive_alone_is_under_an_immutability_policy_and_only_if_days_are_given(variant: Variant) -> None:
+    kind = "Microsoft.Storage/storageAccounts/blobServices/containers/immutabilityPolicies"
+    assert variant("default").of(kind) == []
+    (policy,) = variant("guarded").of(kind)
+    assert policy["properties"] == {"immutabilityPeriodSinceCreationInDays": 2555}
+    assert policy["id"].endswith(f"{CONTAINERS}/archive/immutabilityPolicies/default")
+    containers = {each["id"].rpartition("/")[2] for each in variant("guarded").of(kind.rpartition("/")[0])}
+    assert containers - {each["id"].rpartition("/")[2] for each in variant("default").of(kind.rpartition("/")[0])} == {
+        "archive"
+    }
+
+
 def test_the_account_with_the_events_is_locked_unless_disabled(variant: Variant) -> None:
     (lock,) = variant("default").of("Microsoft.Authorization/locks")
     assert lock["id"].startswith(f"{GROUP}/providers/{DATA}/")

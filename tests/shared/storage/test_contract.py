@@ -290,11 +290,21 @@ def test_cells_of_the_largest_size_are_stored(storage: Storage, unique: str) -> 
 class Refusing(BaseHTTPRequestHandler):
     """A service that answers every call with one status and code, and counts them."""
 
-    status, code, calls = 503, "ServerBusy", 0
+    status, code, calls, read_status = 503, "ServerBusy", 0, 404
 
     def do_PUT(self) -> None:
         """Blobs: the error as XML."""
         self._refuse(f"<Error><Code>{self.code}</Code></Error>")
+
+    def do_DELETE(self) -> None:
+        """Blobs: the same."""
+        self.do_PUT()
+
+    def do_GET(self) -> None:
+        """The blobs that are there: none, if its status says so."""
+        self.send_response(self.read_status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def do_POST(self) -> None:
         """Rows: the error as JSON."""
@@ -348,6 +358,23 @@ def test_a_conflict_of_another_kind_does_not_mean_that_the_data_is_stored(
         storage.put_new("c", "b", b"")
     with pytest.raises(StorageUnavailable):
         storage.insert("t", Row(partition="p", key="k"))
+
+
+@pytest.mark.parametrize("code", ["BlobImmutableDueToPolicy", "BlobImmutableDueToLegalHold"])
+def test_a_blob_that_a_policy_keeps_is_neither_deleted_nor_written_anew(
+    refusing: tuple[type[Refusing], str], code: str
+) -> None:
+    handler, connection = refusing
+    handler.status, handler.code, handler.read_status = 409, code, 206
+    storage = receiver_storage(load(catalog=False, environment={"AzureWebJobsStorage": connection}))
+    assert storage.delete_blob("archive", "b") is False
+    assert storage.put_new("archive", "b", b"") is False, "it is there"
+    handler.read_status = 404
+    with pytest.raises(StorageUnavailable, match="refuses new blobs"):
+        storage.put_new("archive", "b", b"")
+    handler.code = "ContainerBeingDeleted"
+    with pytest.raises(StorageUnavailable):
+        storage.delete_blob("archive", "b")
 
 
 def test_requests_use_the_proxy_except_for_excluded_hosts(refusing: tuple[type[Refusing], str]) -> None:

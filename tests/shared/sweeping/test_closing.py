@@ -11,6 +11,7 @@ from shared.events.archive_index import indexes_below, stored_packed
 from shared.events.archive_writer import counted_files
 from shared.records.publish_queue import pending_targets
 from shared.records.states import State
+from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import APPLICATIONS, ARCHIVE, CONTROL, COUNTS, EVENTS, IGNORED, RUN
 from shared.sweeping.closing import ClosingOptions
@@ -26,8 +27,8 @@ def copy(kind: str, time: str, run: str = "run", source: str = "/a", application
     return event(run, kind, time, inputs=[source], outputs=["/b"], application=application)
 
 
-def closing_world(**options: Any) -> Applications:
-    return Applications(closing=ClosingOptions(quiet=timedelta(hours=48), **options))
+def closing_world(memory: MemoryStorage | None = None, **options: Any) -> Applications:
+    return Applications(memory=memory or MemoryStorage(), closing=ClosingOptions(quiet=timedelta(hours=48), **options))
 
 
 def pass_days(world: Applications, days: float) -> Any:
@@ -209,6 +210,41 @@ def test_the_archive_goes_with_its_index_and_counts() -> None:
     assert pass_days(world, 101).deleted == 1
     assert blobs(world, ARCHIVE) == []
     assert not counts(world)
+
+
+def test_retention_leaves_what_an_immutability_policy_keeps_until_it_lets_go(caplog: pytest.LogCaptureFixture) -> None:
+    class Immutable(MemoryStorage):
+        """The archive must not change for 150 days, as Azure's policy of a container refuses it."""
+
+        def delete_blob(self, container: str, name: str) -> bool:
+            facts = {blob.name: blob for blob in self.blobs(container)}
+            kept = container == ARCHIVE and name in facts and self.now() - facts[name].arrived < timedelta(days=150)
+            return not kept and super().delete_blob(container, name)
+
+    caplog.set_level("INFO", "throughline.archive")
+    world = closing_world(keep=timedelta(days=100), memory=Immutable())
+    world.process(copy("COMPLETE", "10:00:01"))
+    pass_days(world, 3)
+    stored, counted = blobs(world, ARCHIVE), counts(world)
+    assert pass_days(world, 101).deleted == 0
+    assert (blobs(world, ARCHIVE), counts(world)) == (stored, counted), "all or nothing"
+    assert "kept in the archive by an immutability policy files=1" in caplog.messages
+    assert pass_days(world, 50).deleted == 1
+    assert not blobs(world, ARCHIVE)
+    assert not counts(world)
+
+
+def test_counts_stay_with_a_file_that_a_policy_keeps_although_its_index_is_gone() -> None:
+    class FileKept(MemoryStorage):
+        def delete_blob(self, container: str, name: str) -> bool:
+            return not name.endswith(".jsonl.gz") and super().delete_blob(container, name)
+
+    world = closing_world(keep=timedelta(days=100), memory=FileKept())
+    world.process(copy("COMPLETE", "10:00:01"))
+    pass_days(world, 3)
+    counted = counts(world)
+    assert pass_days(world, 101).deleted == 0
+    assert counts(world) == counted
 
 
 def test_a_job_that_runs_for_a_year_leaves_a_bounded_number_of_rows() -> None:
