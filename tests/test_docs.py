@@ -52,6 +52,7 @@ PROOFS: dict[str, str] = {
     "throughline purview grant": "tests/cli/test_purview_commands.py",
     "throughline reconcile": "tests/cli/test_reconcile_command.py",
     "throughline replay": "tests/cli/test_deadletter.py",
+    "throughline report": "tests/throughline/evidence/test_report.py",
     "throughline retire": "tests/cli/test_control.py",
     "throughline run": "tests/cli/test_run_and_events.py",
     "throughline search": "tests/cli/test_search.py",

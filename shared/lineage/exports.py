@@ -35,7 +35,7 @@ def as_csv(selection: Selection) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(CSV_COLUMNS)
-    writer.writerows([_cell(each) for each in row] for row in _rows(selection))
+    writer.writerows([cell(each) for each in row] for row in _rows(selection))
     return text.getvalue()
 
 
@@ -72,7 +72,7 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """The text, with a quote in front where a spreadsheet would take it for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 

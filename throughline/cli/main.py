@@ -105,6 +105,10 @@ GROUPS: Panels = {
             "Show what a change of tables or columns breaks: who owns it, the policies and classifications, the way to "
             "each.",
         ),
+        "report": _row(
+            "govern.report:report",
+            "Write down for an auditor where a class of data came from and went, what masks it, and what is not known.",
+        ),
         "contract": _row("govern.contract:app", "Data contracts: what was promised, held to what runs have shown."),
     },
     "Repair": {

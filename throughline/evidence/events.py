@@ -1,0 +1,107 @@
+"""The events that processes were computed from, and whether they are still stored as they were received."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from shared.applications.parts import Part
+from shared.applications.state import RunRecord
+from shared.events.archive_index import ArchiveMissing
+from shared.events.stored_runs import RunFilter, StoredRun, runs_below, stored_runs
+from shared.publishing.planning import read_process
+from shared.reading.events import events_of
+from shared.reading.progress import Progress, counted, no_progress
+from shared.reading.runs import all_applications
+from shared.storage.port import Storage
+from shared.storage_layout import StoredEvent, digest_of, event_of_reference
+from throughline.evidence.report import Events, event_name
+
+_HOUR = len("2026/11/21/13/")
+_MOMENT = timedelta(microseconds=1)
+
+
+def events_of_processes(
+    storage: Storage, processes: Collection[str], *, until: datetime | None = None, progress: Progress = no_progress
+) -> dict[str, frozenset[StoredEvent]]:
+    """By process (key): the events of the runs that contribute to it, and of those that say what their application is.
+
+    Of runs whose record is forgotten all stored events of their application within its time count. `until`: without
+    later events. Reads all rows of `applications`. Raises StorageUnavailable, ContentLost and ArchiveMissing.
+    """
+    events: defaultdict[str, set[StoredEvent]] = defaultdict(set)
+    complete: set[tuple[str, str]] = set()
+    for application in all_applications(storage, progress):
+        stand_ins = application.state.stand_ins() if application.state.is_entangled else {}
+        records = [record for record in application.records.values() if not record.home]
+        context = {event for record in records if record.facts for event in _events(record)}
+        for record in records:
+            contributed = {process for process, _ in record.contents}
+            contributed |= {stand_in for process in contributed for stand_in in stand_ins.get(process, ())}
+            for process in contributed.intersection(processes):
+                events[process] |= {*_events(record), *context}
+                if not application.state.forgotten:
+                    complete.add((process, application.application))
+    for process in counted(progress, "processes", iter(sorted(processes))):
+        for application_id, part in read_process(storage, process).parts.items():
+            if (process, application_id) not in complete:
+                events[process] |= set(_within(storage, application_id, part))
+    return {
+        process: frozenset(event for event in events[process] if until is None or event.time <= until)
+        for process in processes
+    }
+
+
+def _events(record: RunRecord) -> Iterator[StoredEvent]:
+    """The events of a run that count: not those that came after it was closed."""
+    late = set(record.late)
+    for reference in (*record.events, *record.archived):
+        if reference not in late:
+            yield event_of_reference(record.run_id, reference)
+
+
+def _within(storage: Storage, application: str, part: Part) -> Iterator[StoredEvent]:
+    """All stored events of an application from its beginning to its last contribution to a process."""
+    if part.began and part.seen_last:
+        for run in stored_runs(storage, RunFilter(since=part.began, before=part.seen_last + _MOMENT)):
+            if run.application == application:
+                yield from (*run.events, *(event for archived in run.archived for event in archived.run.events))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """An event that is not stored as it was received: the name of its blob, and what is wrong."""
+
+    blob: str
+    problem: str
+
+
+def differences(storage: Storage, events: Events, progress: Progress = no_progress) -> Iterator[Difference]:
+    """Read the events from blobs and the archive, and compare each with the digest in its name: those that are missing,
+    damaged or different. Reads an hour at a time. Raises StorageUnavailable, and ArchiveMissing for a damaged index.
+    """
+    hours = sorted({folder[:_HOUR] for folder in events})
+    for hour in counted(progress, "hours", iter(hours)):
+        missing = {folder: set(names) for folder, names in events.items() if folder.startswith(hour)}
+        for run in runs_below(storage, hour):
+            if run.folder in missing:
+                yield from _differing(storage, run, missing[run.folder])
+        for folder, names in missing.items():
+            yield from (Difference(blob=f"{folder}/{name}", problem="missing") for name in sorted(names))
+
+
+def _differing(storage: Storage, run: StoredRun, missing: set[str]) -> Iterator[Difference]:
+    """Compare the events of a run in one hour, and take those that were read off the missing ones."""
+    try:
+        for record in events_of(storage, run, RunFilter(), content=True):
+            name = event_name(record.event)
+            if name not in missing:
+                continue
+            missing.discard(name)
+            if record.raw is None:
+                yield Difference(blob=f"{run.folder}/{name}", problem="damaged")
+            elif digest_of(record.raw) != record.event.digest:
+                yield Difference(blob=f"{run.folder}/{name}", problem="not the bytes that were received")
+    except ArchiveMissing as error:
+        yield from (Difference(blob=f"{run.folder}/{name}", problem=str(error)) for name in sorted(missing))
+        missing.clear()
