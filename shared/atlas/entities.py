@@ -40,12 +40,15 @@ LAST_RUN = "\n\nLast run: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssetEntity:
-    """A data set as the catalog wants it; `columns` are pairs of name and type, none where they are not known."""
+    """A data set as the catalog wants it; `columns` are pairs of name and type, none where they are not known.
+    `properties`: a user's properties, as pairs of name and value; None leaves them alone.
+    """
 
     type: str
     qualified_name: str
     attributes: tuple[tuple[str, str], ...]
     columns: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, str], ...] | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -118,24 +121,33 @@ PLACED = "Placed here by Throughline: a Spark job used it and no scan had found 
 """The description of every placeholder begins so."""
 
 
-def owned_by(owner: str) -> str:
+PROMISE_WORDS = ("promise", "contract")
+"""The names of the properties that show a contract's promise."""
+_LONGEST_WORD = 500
+"""Characters that Atlas takes as the value of a user's property."""
+
+_OWNERSHIP = ("Owner, as events declare: {}.", "Owner, as the contract says: {}.")
+
+
+def owned_by(owner: str, *, promised: bool = False) -> str:
     """The sentence in a description that marks an owner as written by Throughline."""
-    return f"Owner, as events declare: {owner}."
+    return _OWNERSHIP[promised].format(owner)
 
 
 def owner_to_write(owner: str, held_owner: str, held_description: str) -> str | None:
     """The owner to send to a catalog that holds this owner and description; None to leave it alone: an owner that
     people set is never replaced.
     """
-    is_own = bool(held_owner) and owned_by(held_owner) in held_description
+    is_own = bool(held_owner) and any(sentence.format(held_owner) in held_description for sentence in _OWNERSHIP)
     if held_owner and not is_own:
         return None
     return owner if owner or is_own else None
 
 
-def _sentences(declared: Declared) -> tuple[str, ...]:
+def _sentences(declared: Declared, *, promised: bool = False) -> tuple[str, ...]:
     """The declared description and owner, as sentences of a description."""
-    return tuple(filter(None, (declared.description, owned_by(declared.owner) if declared.owner else "")))
+    owner = owned_by(declared.owner, promised=promised) if declared.owner else ""
+    return tuple(filter(None, (declared.description, owner)))
 
 
 def asset_entity(
@@ -143,13 +155,19 @@ def asset_entity(
     state: str = "",
     columns: tuple[tuple[str, str], ...] = (),
     declared: Declared = NOTHING_DECLARED,
+    *,
+    properties: tuple[str, ...] = (),
+    promised_owner: bool = False,
 ) -> AssetEntity:
     """The placeholder for an asset that no scan has found. `state`: a sentence on its lifecycle; `columns`: pairs of
-    name and type that runs reported; `declared`: its owner and description from events.
+    name and type that runs reported; `declared`: its owner and description from events. `properties`: the values of
+    PROMISE_WORDS, where a contract promises the data set; `promised_owner`: the owner is the contract's.
     """
     attributes = {
         "name": _shown(asset),
-        "description": text_within(" ".join(filter(None, (PLACED, state, *_sentences(declared))))),
+        "description": text_within(
+            " ".join(filter(None, (PLACED, state, *_sentences(declared, promised=promised_owner))))
+        ),
     }
     if declared.owner:
         attributes["owner"] = declared.owner
@@ -158,7 +176,12 @@ def asset_entity(
     if asset.type == "kafka_topic":
         attributes["uri"], _, attributes["topic"] = asset.qualified_name.rpartition("/")
     return AssetEntity(
-        type=asset.type, qualified_name=asset.qualified_name, attributes=tuple(attributes.items()), columns=columns
+        type=asset.type,
+        qualified_name=asset.qualified_name,
+        attributes=tuple(attributes.items()),
+        columns=columns,
+        properties=tuple((word, value[:_LONGEST_WORD]) for word, value in zip(PROMISE_WORDS, properties, strict=False))
+        or None,
     )
 
 

@@ -72,7 +72,7 @@ def unused_placeholders(context: PublishContext, leaving: Sequence[UnseenProcess
     storage = context.storage
     names = {process.qualified_name for process in leaving}
     stay: set[str] = set()
-    unused = {record.own for record in all_assets(storage)}
+    unused = {record.own for record in all_assets(storage) if record.promise is None}
     for _, entity in recorded(storage, context.publishing):
         if entity.qualified_name not in names:
             stay.add(entity.qualified_name)

@@ -74,8 +74,18 @@ def described(record: AssetRecord) -> AssetEntity:
     """The placeholder of a data set as it should be. Pure."""
     type_, name = record.own
     asset = record.asset or Asset(type=type_, qualified_name=name, namespace="", name="")
-    state, schema = record.state, record.schema
-    return asset_entity(asset, state.sentence if state else "", schema.columns, schema.declared)
+    state, schema, promise = record.state, record.schema, record.promise_now
+    lifecycle = state.sentence if state else ""
+    if promise is None:
+        return asset_entity(asset, lifecycle, schema.columns, schema.declared)
+    return asset_entity(
+        asset,
+        " ".join(filter(None, (lifecycle, promise.sentence))),
+        schema.columns,
+        schema.declared,
+        properties=(promise.status, promise.title),
+        promised_owner=bool(promise.declared.owner),
+    )
 
 
 def shown_digest(entity: AssetEntity) -> str:
@@ -105,6 +115,8 @@ def report_columns(context: PublishContext, plan: Plan) -> frozenset[str]:
     for key, stored in rows.by_key(context.storage, keys.keys() | plan.entry.assets).items():
         report = column_report(process, keys[key]) if process and key in keys else None
         record = stored.with_report(name, report)
+        if process and not process.end_not_seen and record.own in {asset.key for asset in process.outputs}:
+            record = record.completed()
         if plan.was_interrupted or plan.repeats:
             record = structs.replace(record, shown="", with_columns=True)
         rows.put(record)

@@ -25,6 +25,7 @@ from shared.model import NOTHING_DECLARED, Asset, AssetSchema, Declared
 from shared.records.cells import PackedCell
 from shared.records.landing import NEVER, NOTHING_BEGUN, Landing
 from shared.records.ledger import ledger_entries, request_rewrite
+from shared.records.promises import Promise
 from shared.records.publish_queue import claim, enqueue, owner_of
 from shared.storage.port import Operation, OperationKind, Row, Storage, chunks
 from shared.storage_layout import ASSET_PARTITION, ASSETS, asset_key
@@ -89,6 +90,7 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     `reports`: the columns that processes report; `changes`: of the data set as a whole, by application, and by older
     ones (`folded`). `shown`: digest of the placeholder as it was described last, empty where that is not known;
     `with_columns`: it may have columns that we wrote; `landing`: when calls that describe it may take effect.
+    `promise`: what a contract says of it.
     """
 
     own: AssetKey
@@ -108,6 +110,7 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     shown: str = ""
     with_columns: bool = True
     landing: Landing = NOTHING_BEGUN
+    promise: Promise | None = None
     etag: str = ""
 
     @property
@@ -135,8 +138,33 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     @property
     def schema(self) -> AssetSchema:
-        """The columns, owner and description that it should have."""
-        return merged_reports(self.own, self.reports)
+        """The columns, owner and description that it should have: columns as runs report them, else as promised; owner
+        and description as promised, else as events declare them.
+        """
+        reported = merged_reports(self.own, self.reports)
+        if self.promise is None:
+            return reported
+        return structs.replace(
+            reported,
+            columns=reported.columns or self.promise.columns,
+            declared=self.promise.declared | reported.declared,
+        )
+
+    @property
+    def promise_now(self) -> Promise | None:
+        """The promise after all that runs reported; None without one."""
+        if self.promise is None:
+            return None
+        is_made = any(change.state in _ALIVE for change in chain(self.folded, *self.changes.values()))
+        if not (is_made or self.promise.is_written):
+            return self.promise
+        return self.promise.written(name for report in self.reports if report.writers for name, _ in report.columns)
+
+    def completed(self) -> "AssetRecord":
+        """After a completed run wrote it."""
+        if self.promise is None or self.promise.is_written:
+            return self
+        return structs.replace(self, promise=structs.replace(self.promise, is_written=True))
 
     def with_changes(self, application: str, asset: Asset | None, changes: tuple[Change, ...]) -> "AssetRecord":
         """With the changes of an application in place of its earlier ones; of too many applications the changes of the

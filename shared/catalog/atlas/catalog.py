@@ -12,7 +12,7 @@ from typing import Any
 from pyapacheatlas.core import AtlasEntity, AtlasProcess
 
 from shared.atlas.columns import SCHEMA_TYPE, ColumnEntity, column_rule, schema_name
-from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
+from shared.atlas.entities import PROCESS_TYPE, PROMISE_WORDS, AssetEntity, ProcessEntity, owner_to_write
 from shared.atlas.types import MANAGED
 from shared.catalog.atlas.answers import (
     ACTIVE,
@@ -123,7 +123,7 @@ class AtlasCatalog(AtlasSearch):
             if entity := existing.get(asset.key):
                 changed, removed = schema_change(asset, columns[asset.key]) if asset.key in columns else ((), ())
                 if changed or removed or description_of(entity) != dict(asset.attributes)["description"]:
-                    changes[asset.key] = _with_owner(asset, entity), changed, removed
+                    changes[asset.key] = _beside_others(asset, entity), changed, removed
         return changes
 
     def _upload_all(self, entities: list[AtlasEntity]) -> None:
@@ -337,13 +337,17 @@ def _owner(owner: str, entity: Mapping[str, Any] | None) -> str | None:
     return owner_to_write(owner, str(entity["attributes"].get("owner") or ""), description_of(entity))
 
 
-def _with_owner(asset: AssetEntity, entity: Mapping[str, Any]) -> AssetEntity:
-    """The asset with the owner that may be written."""
+def _beside_others(asset: AssetEntity, entity: Mapping[str, Any]) -> AssetEntity:
+    """The asset with the owner that may be written, and with the properties that others gave it."""
     attributes = dict(asset.attributes)
     owner = _owner(attributes.pop("owner", ""), entity)
     if owner is not None:
         attributes["owner"] = owner
-    return replace(asset, attributes=tuple(attributes.items()))
+    held = entity.get("customAttributes") or {}
+    theirs = {name: str(value) for name, value in held.items() if name not in PROMISE_WORDS}
+    is_ours = asset.properties is not None or len(theirs) < len(held)
+    properties = tuple({**theirs, **dict(asset.properties or ())}.items()) if is_ours else None
+    return replace(asset, attributes=tuple(attributes.items()), properties=properties)
 
 
 def _origin(process: ProcessEntity, *, managed: bool) -> dict[str, dict[str, Any]]:

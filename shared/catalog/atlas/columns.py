@@ -39,6 +39,7 @@ def _entities(asset: AssetEntity, numbers: Iterator[int]) -> list[AtlasEntity]:
         qualified_name=asset.qualified_name,
         guid=str(-next(numbers)),
         attributes=dict(asset.attributes),
+        **({} if asset.properties is None else {"customAttributes": dict(asset.properties)}),
     )
     if not asset.columns:
         return [asset_entity]

@@ -184,12 +184,13 @@ def _orphan(context: VerifyContext, node: Node, rows: ProcessRows, name: str) ->
 
 
 def check_placeholders(context: VerifyContext) -> Findings:
-    """The placeholders of Throughline in the catalog."""
+    """The placeholders of Throughline in the catalog. One that a contract promises waits for its first run."""
     for node in _nodes(context, "placeholders", processes=False):
         key = (node.type, node.qualified_name)
         if not context.survey.used.meet(combined_digest(*key)):
             placeholder = context.catalog.placeholders([key]).get(key)
-            if placeholder and not placeholder.links:
+            is_promised = any(record.promise for record in read_assets(context.storage, [key]).values())
+            if placeholder and not placeholder.links and not is_promised:
                 yield Inconsistency(
                     kind=Kind.PLACEHOLDER,
                     subject=" ".join(key),
