@@ -44,7 +44,7 @@ OLD_ROOMS: dict[str, int] = {
     "throughline/cli": 11,
     "throughline/cli/checks": 17,
     "throughline/cli/commands": 16,
-    "throughline/cli/context": 25,
+    "throughline/cli/context": 22,
     "throughline/cli/deploy": 6,
     "throughline/cli/platforms": 13,
     "throughline/cli/records": 10,
@@ -117,7 +117,7 @@ OLD_ROOMS: dict[str, int] = {
     "tests/spark_listener": 8,
     "tests/lake": 19,
     "tests/support": 10,
-    "tests/throughline": 14,
+    "tests/throughline": 12,
     "tests/viewer": 27,
     "throughline": 8,
 }

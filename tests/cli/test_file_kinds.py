@@ -24,6 +24,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "sources.json": (DBT % "sources", "an artifact of dbt"),
     "contract.yaml": ("# ours\napiVersion: v3.0.2\nkind: DataContract\nid: orders\n", "a data contract"),
     "contract.json": ('{"kind": "DataContract", "id": "orders"}', "a data contract"),
+    "product.yaml": ("apiVersion: v1.0.0\nkind: DataProduct\nid: sales\n", "a data product"),
     "older.yaml": ("dataContractSpecification: 1.1.0\nid: orders\n", "a data contract"),
     "types.json": ('{"entityDefs": [{"name": "azure_sql_table"}]}', "a file of type definitions of Atlas"),
     "entities.json": ('{"entities": [{"typeName": "DataSet"}]}', "a file of entities of Atlas"),

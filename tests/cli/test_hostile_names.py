@@ -108,6 +108,7 @@ CONTRACT = json.dumps(
         "apiVersion": "v3.1.0",
         "kind": "DataContract",
         "name": f"orders{HOSTILE}",
+        "servers": [{"server": f"lake{HOSTILE}", "type": "local", "path": f"/data/{HOSTILE}"}],
         "schema": [
             {"name": CLEAN, "properties": [{"name": f"gone{HOSTILE}", "transformSourceObjects": [f"other{HOSTILE}"]}]}
         ],
@@ -185,6 +186,9 @@ RUNS: dict[str, tuple[str, ...]] = {
     "contract check": ("contract.json",),
     "contract check for GitHub": ("contract.json", "--annotations", "github"),
     "contract check as SARIF": ("contract.json", "--sarif", "-"),
+    "product apply": ("contract.json",),
+    "product apply with a plan": ("contract.json", "--plan"),
+    "product apply for no server": ("contract.json", "--server", f"gone{HOSTILE}"),
     "import dbt": (".", "--namespace", f"duckdb:{HOSTILE}", "--dry-run"),
     "import dbt from nothing": (f"gone{HOSTILE}", "--dry-run"),
     "replay": ("--all",),
@@ -236,7 +240,7 @@ def forged_in(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.lstrip(" │├└─").startswith(INJECTED)]
 
 
-_GROUPS = frozenset({"classify", "contract", "deadletter", "import", "types", "lake", "purview"})
+_GROUPS = frozenset({"classify", "contract", "deadletter", "import", "product", "types", "lake", "purview"})
 
 
 def command_of(title: str) -> tuple[str, ...]:

@@ -110,6 +110,9 @@ GROUPS: Panels = {
             "Write down for an auditor where a class of data came from and went, what masks it, and what is not known.",
         ),
         "contract": _row("govern.contract:app", "Data contracts: what was promised, held to what runs have shown."),
+        "product": _row(
+            "govern.product:app", "Data products and contracts: assets in the catalog from before their first run."
+        ),
     },
     "Repair": {
         "deadletter": _row(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from shared.governance.checks.checking import MAX_FINDINGS, Result
 from shared.governance.checks.findings import (
@@ -49,10 +50,17 @@ _LOGICAL: tuple[tuple[str, str], ...] = (
 
 
 def check_contract(
-    document: LineageDocument, contract: Contract, facts: Facts, *, previous: Contract | None = None
+    document: LineageDocument,
+    contract: Contract,
+    facts: Facts,
+    *,
+    previous: Contract | None = None,
+    upstream: UpstreamLineage | None = None,
 ) -> tuple[Result, ...]:
-    """Judge each promise of each table. `previous`: the version before, of which nothing may be taken away."""
-    lineage = lineage_of(document)
+    """Judge each promise of each table. `previous`: the version before, of which nothing may be taken away; `upstream`:
+    the document's index, where the caller has it.
+    """
+    lineage = upstream or lineage_of(document)
     results: list[Result] = []
     earlier = {table.name: table for table in previous.tables} if previous else {}
     for table in contract.tables:
@@ -212,7 +220,7 @@ class _TableCase:
         return {flow.input: document.processes[flow.process].name for flow in flows if flow.input != self.number}
 
     def _undeclared(self) -> Iterator[Finding]:
-        inputs, is_declared = self._inputs(), dataset_matcher(self.table.inputs)
+        inputs, is_declared = self._inputs(), dataset_matcher(chain.from_iterable(self.table.inputs))
         if not inputs:
             yield doubt(f"no process writes {self.name} from another data set")
         for number, process in inputs.items():
@@ -224,9 +232,9 @@ class _TableCase:
 
     def _unused(self) -> Iterator[Finding]:
         datasets = [self.lineage.document.datasets[number] for number in self._inputs()]
-        for declared in self.table.inputs:
-            if not any(map(dataset_matcher([declared]), datasets)):
-                yield doubt(f"no run reads {declared} for {self.name}")
+        for names in self.table.inputs:
+            if not any(map(dataset_matcher(names), datasets)):
+                yield doubt(f"no run reads {names[0]} for {self.name}")
 
     def changes(self, previous: PromisedTable) -> Iterator[Finding]:
         """What the version before promised of columns, and this one does not."""

@@ -12,6 +12,16 @@ from typing import Any
 
 from shared.errors import Misconfigured
 from shared.rules_file.reading import Place, RulesSource
+from shared.texts.visible import visible
+from throughline.contracts.standard_file import (
+    CONTRACT,
+    DATASET,
+    TERMS,
+    checked,
+    custom_values,
+    owner_of,
+    read_standard_file,
+)
 
 _VERSION = re.compile(r"v3\.[012]\.\d+")
 _UNITS: Mapping[str, timedelta] = {
@@ -24,8 +34,7 @@ _UNITS: Mapping[str, timedelta] = {
 }
 _OF_FRESHNESS = frozenset({"latency", "freshness", "frequency"})
 """Properties of a service level that bound the age of the last write."""
-_DATASET = "throughlineDataset"
-"""The custom property that names the data set of a schema as the lineage has it."""
+_TERM = re.compile(r"[^@\s][^@]*(@[^@]+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +49,14 @@ class QualityRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromisedColumn:
-    """A column. `type`: the physical type, else the logical one."""
+    """A column. `terms`: of the glossary, as TERM or TERM@GLOSSARY."""
 
     name: str
     logical: str = ""
     physical: str = ""
     required: bool = False
     unique: bool = False
+    terms: tuple[str, ...] = ()
     line: int = 0
 
 
@@ -61,14 +71,32 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromisedTable:
-    """A schema object. `names`: of its data set, the most certain first; `inputs`: from what it is made, if said."""
+    """A schema object. `physical`: its name in the store; `dataset`: its place, if the contract names one; `names`: of
+    its data set, the most certain first, and `certain`: the qualified name that its place gives, if it is known;
+    `inputs`: from what it is made, if said, each with the names that it may have; `terms`: of the glossary.
+    """
 
     name: str
+    physical: str = ""
+    dataset: str = ""
+    description: str = ""
+    terms: tuple[str, ...] = ()
     names: tuple[str, ...]
+    certain: str = ""
     columns: tuple[PromisedColumn, ...]
     freshness: tuple[Freshness, ...]
     quality: tuple[QualityRule, ...]
-    inputs: tuple[str, ...]
+    inputs: tuple[tuple[str, ...], ...]
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataServer:
+    """A server of a contract: its name, type, and what else it says (`host`, `database`, `location` …)."""
+
+    name: str
+    type: str
+    values: Mapping[str, str]
     line: int = 0
 
 
@@ -77,71 +105,37 @@ class Contract:
     """A contract; `place` is its path."""
 
     place: str
+    id: str = ""
     name: str
+    version: str = ""
+    owner: str = ""
+    servers: tuple[DataServer, ...] = ()
     tables: tuple[PromisedTable, ...]
+
+    @property
+    def title(self) -> str:
+        """Name and version, for people."""
+        return f"{self.name} {self.version}".strip()
 
 
 def parse_contract(text: str, place: str) -> Contract:
     """Read a contract in YAML or JSON. Raises Misconfigured with all mistakes, each with its line."""
+    return contract_of(read_standard_file(text, place))
+
+
+def contract_of(source: RulesSource) -> Contract:
+    """The contract in a file. Raises Misconfigured with all mistakes, each with its line."""
     try:
-        import pydantic  # noqa: PLC0415 - an extra: only contracts need it
-        import yaml  # noqa: PLC0415 - the same
-        from open_data_contract_standard.model import OpenDataContractStandard  # noqa: PLC0415 - the same
+        from open_data_contract_standard.model import OpenDataContractStandard  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise Misconfigured(f"{place} is a data contract: install `throughline[contracts]` to check it") from error
-    try:
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-        for node in _scalars(tree):  # the standard's dates are texts; JSON writes some characters as two
-            node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            if node.tag == "tag:yaml.org,2002:timestamp":
-                node.tag = "tag:yaml.org,2002:str"
-        values = yaml.SafeLoader("").construct_document(tree) if tree else None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "it can't be read"
-        raise Misconfigured(f"{place}:{mark.line + 1 if mark else 1}: this is not valid YAML: {problem}") from error
-    if not isinstance(values, dict):
-        raise Misconfigured(f"{place}:1: a contract is an object with `apiVersion`, `kind` and `schema`")
-    source = RulesSource(place=place, tables=values, lines=dict(_lines(tree, ())))
-    version, kind = values.get("apiVersion"), values.get("kind")
-    if kind != "DataContract" or not isinstance(version, str) or not _VERSION.fullmatch(version):
+        raise Misconfigured(f"{source.place} is a contract: install `throughline[contracts]` to read it") from error
+    version, kind = source.tables.get("apiVersion"), source.tables.get("kind")
+    if kind != CONTRACT or not isinstance(version, str) or not _VERSION.fullmatch(version):
         raise Misconfigured(
-            f"{place}:{source.line('apiVersion')}: this is kind {kind!r}, version {version!r}: kind 'DataContract' of"
-            " versions v3.0.0 to v3.2 of the Open Data Contract Standard is read"
+            f"{source.place}:{source.line('apiVersion')}: this is kind {kind!r}, version {version!r}: kind"
+            " 'DataContract' of versions v3.0.0 to v3.2 of the Open Data Contract Standard is read"
         )
-    try:
-        model = OpenDataContractStandard.model_validate(values)
-    except pydantic.ValidationError as error:
-        problems = [
-            f"{place}:{source.line(*mistake['loc'])}: {'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
-            for mistake in error.errors(include_input=False, include_url=False)
-        ]
-        raise Misconfigured("\n".join(problems)) from None
-    return _contract(model, source)
-
-
-def _scalars(node: Any) -> Iterator[Any]:
-    """All nodes of YAML that have no parts."""
-    waiting, passed = [node], set()
-    while waiting:
-        part = waiting.pop()
-        if part is None or id(part) in passed:
-            continue
-        passed.add(id(part))
-        if isinstance(part.value, list):
-            waiting += [child for pair in part.value for child in (pair if isinstance(pair, tuple) else (pair,))]
-        else:
-            yield part
-
-
-def _lines(node: Any, place: Place) -> Iterator[tuple[Place, int]]:
-    """The line of each value; `place`: the keys that lead to the node."""
-    yield place, node.start_mark.line + 1
-    if not isinstance(node.value, list):
-        return
-    for number, part in enumerate(node.value):
-        key, value = (part[0].value, part[1]) if isinstance(part, tuple) else (number, part)
-        yield from _lines(value, (*place, key))
+    return _contract(checked(source, OpenDataContractStandard), source)
 
 
 def _contract(model: Any, source: RulesSource) -> Contract:
@@ -150,29 +144,67 @@ def _contract(model: Any, source: RulesSource) -> Contract:
         ".".join(filter(None, (server.catalog or server.database, server.schema_))) for server in model.servers or ()
     ]
     levels = model.slaProperties or ()
+    problems: list[str] = []
     tables = []
     for number, table in enumerate(model.schema_ or ()):
         place: Place = ("schema", number)
         own_names = list(filter(None, (table.physicalName, table.name)))
-        custom = [extra.value for extra in table.customProperties or () if extra.property == _DATASET and extra.value]
-        names = [*custom, *(f"{schema}.{name}" for schema in schemas if schema for name in own_names), *own_names]
+        datasets = custom_values(table.customProperties, DATASET)
+        names = [*datasets, *(f"{schema}.{name}" for schema in schemas if schema for name in own_names), *own_names]
         properties = table.properties or ()
-        sources = (name for column in properties for name in column.transformSourceObjects or ())
+        sources = ((name,) for column in properties for name in column.transformSourceObjects or ())
         tables.append(
             PromisedTable(
                 name=table.name or f"schema[{number}]",
-                names=tuple(dict.fromkeys(map(str, names))),
-                columns=tuple(_columns(properties, place, source)),
+                physical=table.physicalName or table.name or "",
+                dataset=datasets[0] if datasets else "",
+                description=table.description or (model.description.purpose if model.description else "") or "",
+                terms=_terms(table, place, source, problems),
+                names=tuple(dict.fromkeys(names)),
+                columns=tuple(_columns(properties, place, source, problems)),
                 freshness=tuple(_freshness(levels, {*own_names}, model, source)),
                 quality=tuple(_quality(table, place, source)),
                 inputs=tuple(dict.fromkeys(sources)),
                 line=source.line(*place),
             )
         )
-    return Contract(place=source.place, name=str(contract_name), tables=tuple(tables))
+    if problems:
+        raise Misconfigured("\n".join(map(visible, problems)))
+    return Contract(
+        place=source.place,
+        id=model.id or str(contract_name),
+        name=str(contract_name),
+        version=model.version or "",
+        owner=owner_of(model.team),
+        servers=tuple(_servers(model, source)),
+        tables=tuple(tables),
+    )
 
 
-def _columns(properties: Any, place: Place, source: RulesSource) -> Iterator[PromisedColumn]:
+def _servers(model: Any, source: RulesSource) -> Iterator[DataServer]:
+    for number, server in enumerate(model.servers or ()):
+        values = server.model_dump(by_alias=True, exclude_none=True, exclude={"roles", "customProperties"})
+        yield DataServer(
+            name=server.server or f"servers[{number}]",
+            type=(server.type or "").lower(),
+            values={key: str(value) for key, value in values.items()},
+            line=source.line("servers", number),
+        )
+
+
+def _terms(owner: Any, place: Place, source: RulesSource, problems: list[str]) -> tuple[str, ...]:
+    """The glossary terms of a table or column; what is none is added to the problems."""
+    terms = custom_values(owner.customProperties, TERMS)
+    line = source.line(*place, "customProperties")
+    problems += [
+        f"{source.place}:{line}: {TERMS}: {term!r} is no term: write TERM or TERM@GLOSSARY"
+        for term in terms
+        if not _TERM.fullmatch(term)
+    ]
+    return terms
+
+
+def _columns(properties: Any, place: Place, source: RulesSource, problems: list[str]) -> Iterator[PromisedColumn]:
     for number, column in enumerate(properties):
         yield PromisedColumn(
             name=column.physicalName or column.name or f"properties[{number}]",
@@ -180,6 +212,7 @@ def _columns(properties: Any, place: Place, source: RulesSource) -> Iterator[Pro
             physical=column.physicalType or "",
             required=bool(column.required),
             unique=bool(column.unique or (column.primaryKey and sum(bool(key.primaryKey) for key in properties) == 1)),
+            terms=_terms(column, (*place, "properties", number), source, problems),
             line=source.line(*place, "properties", number),
         )
 

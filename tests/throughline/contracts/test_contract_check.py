@@ -273,7 +273,7 @@ def test_types_fit_by_their_logical_type(promised: str, kind: str, fits: bool) -
     ("text", "lines"),
     [
         ("a: [", ["contract.yaml:1: this is not valid YAML"]),
-        ("", ["contract.yaml:1: a contract is an object"]),
+        ("", ["contract.yaml:1: write an object with `apiVersion`"]),
         (HEAD.replace("v3.1.0", "v2.2.2"), ["contract.yaml:1: this is kind 'DataContract', version 'v2.2.2'"]),
         (
             f"{HEAD}sla: 1\nschema:\n  - name: 7\n    properties: [{{name: a, required: often}}]\n",
@@ -281,6 +281,13 @@ def test_types_fit_by_their_logical_type(promised: str, kind: str, fits: bool) -
                 "contract.yaml:9: schema.0.name: Input should be a valid string",
                 "contract.yaml:10: schema.0.properties.0.required: Input should be a valid boolean",
                 "contract.yaml:7: sla: Extra inputs are not permitted",
+            ],
+        ),
+        (
+            f"{HEAD}schema:\n  - name: a\n    properties:\n      - {{name: b, requird: true}}\n    qualty: []\n",
+            [
+                "contract.yaml:10: schema.0.properties.0.requird: the standard has no such key. Did you mean required?",
+                "contract.yaml:11: schema.0.qualty: the standard has no such key. Did you mean quality?",
             ],
         ),
     ],
@@ -346,7 +353,7 @@ def test_what_the_standard_has_is_read(version: str) -> None:
         ("latency 4 d", timedelta(days=4)),
         ("frequency 1 d", timedelta(days=1)),
     ]
-    assert table.inputs == ("t1", "t2")
+    assert table.inputs == (("t1",), ("t2",))
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Files of rules that a command is given."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import TypeVar
 
@@ -18,3 +18,16 @@ def parsed_file(path: str | PathLike[str], parse: Callable[[str, str], T]) -> T:
         return parse(found.text, found.place)
     except (Misconfigured, ValueError) as error:
         fail(str(error), code=2)
+
+
+def parsed_files(paths: Iterable[str], parse: Callable[[str, str], T]) -> list[T]:
+    """The rules in several files; ends the command with what is wrong in all of them."""
+    parsed: list[T] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            text_file = file(path) or fail("no file is named: give its path", code=2)
+            parsed.append(parse(text_file.text, text_file.place))
+        except (Misconfigured, ValueError) as error:
+            problems.append(str(error))
+    return fail("\n".join(problems), code=2) if problems else parsed

@@ -42,6 +42,7 @@ def _kind(is_a: str, key: bytes, command: str = "") -> FileKind:
 
 _IMPORT_DBT = "throughline import dbt FOLDER"
 _CHECK_CONTRACT = "throughline contract check FILE"
+_APPLY_PRODUCT = "throughline product apply FILE CONTRACT"
 _LINES_BEFORE = rb"(?:\s|#[^\n]*\n|---[^\n]*\n)*"
 
 FORMS: tuple[FileForm, ...] = (
@@ -87,6 +88,7 @@ FORMS: tuple[FileForm, ...] = (
             _kind("Spark's own event log", rb'"Event"\s*:\s*"SparkListener'),
             _kind("a notebook", rb'"nbformat"\s*:|\A\s*\{\s*"cells"\s*:'),
             _kind("a data contract", rb'"kind"\s*:\s*"DataContract"', _CHECK_CONTRACT),
+            _kind("a data product", rb'"kind"\s*:\s*"DataProduct"', _APPLY_PRODUCT),
             _kind("a data contract of an older format", rb'"dataContractSpecification"\s*:'),
             _kind("a lineage document", rb'"format"\s*:\s*\d+,\s*"source"\s*:'),
             _kind("a JSON Schema, or a file that has one", rb'"\$schema"\s*:'),
@@ -97,6 +99,7 @@ FORMS: tuple[FileForm, ...] = (
         "a YAML file",
         kinds=(
             _kind("a data contract", rb"^kind\s*:\s*[\"']?DataContract\b", _CHECK_CONTRACT),
+            _kind("a data product", rb"^kind\s*:\s*[\"']?DataProduct\b", _APPLY_PRODUCT),
             _kind("a data contract of an older format", rb"^dataContractSpecification\s*:"),
             _kind("a configuration of OpenLineage's client", rb"^transport\s*:"),
             _kind("a dbt project", rb"^(?:model-paths|config-version)\s*:"),

@@ -5,16 +5,19 @@ from typing import Annotated
 
 import typer
 
+from shared.errors import Misconfigured
 from shared.governance.checks.checking import exit_code
 from shared.governance.checks.reports import Annotations, Report
+from shared.naming.names import BUILT_IN
 from throughline.cli.commands.govern.check import Json, Junit, Sarif, forms, show
 from throughline.cli.commands.lineage.document_source import judged_lineage
-from throughline.cli.context.parsed_file import parsed_file
-from throughline.cli.context.target import HOME, Home
+from throughline.cli.context.parsed_file import parsed_file, parsed_files
+from throughline.cli.context.target import HOME, Home, parts_if_any
 from throughline.cli.ui.console import fail, note
 from throughline.cli.ui.teaching import TeachingApp
 from throughline.contracts.checking import check_contract
 from throughline.contracts.reading import parse_contract
+from throughline.products.reading import parse_promises, promises_of
 
 app = TeachingApp(help="Data contracts: what was promised, held to what runs have shown.")
 
@@ -26,7 +29,7 @@ def _group() -> None:
 
 def check(
     context: typer.Context,
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Contracts of the Open Data Contract Standard")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Contracts; or data products and their contracts")],
     *,
     before: Annotated[
         str, typer.Option(metavar="FILE", help="The contract's version before: nothing of it may be taken away")
@@ -42,24 +45,32 @@ def check(
 ) -> None:
     """Check data contracts against lineage: columns, freshness, quality and inputs, as runs have shown them.
 
-    Reads the Open Data Contract Standard 3.0 to 3.2. What breaks a promise names the columns that depend on it. Exit
+    Reads the Open Data Contract Standard 3.0 to 3.2, and the Open Data Product Standard 0.9 to 1.x: the contracts of a
+    product's input ports are what its outputs may read. What breaks a promise names the columns that depend on it. Exit
     code 0 if all promises hold, 3 if one is broken, 4 if the result of one is not known; 1 and 2 are failures of the
     check itself. The data themselves are not read.
 
         throughline contract check orders.odcs.yaml
+        throughline contract check product.odps.yaml contracts/*.yaml
         throughline contract check contracts/*.yaml --lake build/lake
         throughline contract check orders.odcs.yaml --before main/orders.odcs.yaml
         throughline contract check orders.odcs.yaml --annotations github --sarif contract.sarif
     """
     wanted = forms(junit, sarif, json)
-    if len(files) > 1 and (before or any(wanted.values())):
+    worker = parts_if_any(context, home)
+    try:
+        promises = promises_of(parsed_files(files, parse_promises), worker.names if worker else BUILT_IN)
+    except Misconfigured as error:
+        fail(str(error), code=2)
+    if len(promises.contracts) > 1 and (before or any(wanted.values())):
         fail("--before, --junit, --sarif and --json take one contract: name one FILE", code=2)
-    contracts = [parsed_file(file, parse_contract) for file in files]
+    for sentence in promises.unused:
+        note("left", sentence)
     earlier = parsed_file(before, parse_contract) if before else None
     document, facts = judged_lineage(context, home, lake)
     reports = [
         Report(place=contract.place, results=check_contract(document, contract, facts, previous=earlier))
-        for contract in contracts
+        for contract in promises.contracts
     ]
     for report in reports:
         if not report.results:
