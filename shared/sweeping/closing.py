@@ -13,11 +13,12 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from msgspec import structs
 
 from shared.applications.open_applications import put_closed, rounded
-from shared.applications.partition import Commit, OpenApplication, read_whole
+from shared.applications.partition import Commit, OpenApplication, read_record, read_whole
 from shared.applications.state import EarlierEvents, RunRecord
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import ContentLost
@@ -75,16 +76,18 @@ def close_and_archive(
     closable: Mapping[str, set[str]],
     now: datetime,
     *,
+    places: Mapping[str, set[str]] = MappingProxyType({}),
     may_continue: Callable[[], bool],
 ) -> int:
     """Close runs, and move their events to the archive, and those of streams that run: how many events.
 
-    `closable`: by folder of `events`, the applications of which no event of the folder arrived for the `quiet` time.
+    `closable`: by folder of `events`, the applications of which no event of the folder arrived for the `quiet` time;
+    `places`: by run, the applications in which its events lie, where these are several.
     Raises StorageUnavailable; the next call continues.
     """
     if options.quiet is None or now < (ARCHIVE_CHECKPOINT.load(storage) or now):
         return 0
-    work = _Archiving(storage, options, now, may_continue)
+    work = _Archiving(storage, options, places, now, may_continue)
     archived = work.end_pending()
     if archived is None:
         return 0
@@ -102,9 +105,14 @@ class _Archiving:
     """One round of archiving; what it reads of applications and processes is read once."""
 
     def __init__(
-        self, storage: Storage, options: ClosingOptions, now: datetime, may_continue: Callable[[], bool]
+        self,
+        storage: Storage,
+        options: ClosingOptions,
+        places: Mapping[str, set[str]],
+        now: datetime,
+        may_continue: Callable[[], bool],
     ) -> None:
-        self._storage, self._options, self._now = storage, options, now
+        self._storage, self._options, self._places, self._now = storage, options, places, now
         self._calls = ParallelMap(at_once=options.at_once, beat=may_continue)
         letters = [letter for letter in dead_letters(storage) if letter.place]
         self._blocked = {letter.place.run_id for letter in letters if letter.place and not letter.discarded}
@@ -261,8 +269,15 @@ class _Archiving:
         run = snapshot.records.get(record.joined)
         if run and not run.closed:  # its plan is read again with each event of that run
             return False
-        is_quiet = self._now - record.arrived >= self._options.quiet
-        return is_quiet and record.run_id not in snapshot.by_run()
+        if self._now - record.arrived < self._options.quiet or record.run_id in snapshot.by_run():
+            return False
+        return self._is_reunited(record.run_id, snapshot.application)
+
+    def _is_reunited(self, run_id: str, home: str) -> bool:
+        """Whether the other applications in which events of a run lie refer to its home."""
+        others = self._places.get(run_id, set()) - {home, run_id}
+        records = (read_record(self._storage, application, run_id) for application in sorted(others))
+        return all(record is not None and record.home == home for record in records)
 
     def _is_archived_while_running(self, record: RunRecord, snapshot: OpenApplication) -> bool:
         """Whether a run is a stream that runs, with values in its record that stand for its folded events."""

@@ -149,7 +149,12 @@ class _Sweep:
         if not is_cut:
             SWEEP.save(self.storage, next_position)
         archived = close_and_archive(
-            self.storage, self.options.closing, listing.closable, now, may_continue=self.session.may_continue
+            self.storage,
+            self.options.closing,
+            listing.closable,
+            now,
+            places=listing.places,
+            may_continue=self.session.may_continue,
         )
         deleted = forget_due(self.storage, self.options.closing, now, may_continue=self.session.may_continue)
         last_due = rounded(now + self.options.end_timeout, now)

@@ -256,8 +256,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a run is closed although events of it are not folded",
         file=_CLOSING,
-        original="        return is_quiet and record.run_id not in snapshot.by_run()\n",
-        mistaken="        return is_quiet\n",
+        original=" or record.run_id in snapshot.by_run():\n",
+        mistaken=":\n",
         tests=("tests/shared/sweeping/test_closing.py",),
     ),
     Mistake(
@@ -281,6 +281,13 @@ MISTAKES: tuple[Mistake, ...] = (
         original="        if previous.closed and not run.home:\n",
         mistaken="        if False:\n",
         cases=("closing beside a late event",),
+    ),
+    Mistake(
+        name="a run is closed although events of it in another application are not reunited",
+        file=_CLOSING,
+        original="        return self._is_reunited(record.run_id, snapshot.application)\n",
+        mistaken="        return True\n",
+        tests=("tests/shared/sweeping/test_closing.py",),
     ),
     Mistake(
         name="an event is archived although its run is open",

@@ -83,6 +83,20 @@ def test_a_later_event_of_a_closed_run_is_skipped_as_closed() -> None:
     assert sum(counts(world).values()) == 2
 
 
+def test_a_run_is_not_closed_while_an_event_of_it_lies_in_another_application() -> None:
+    world = closing_world()
+    world.process(copy("START", "10:00:00"), copy("COMPLETE", "10:00:01"))
+    world.empty_queue()
+    world.now += timedelta(minutes=2 * DAYS - 5)
+    world.receive(copy("FAIL", "10:00:02", application="other"))
+    world.sweep(minutes=7)
+    record = world.record("app", "run")
+    assert record
+    assert record.closed is None
+    world.sweep(minutes=20)
+    assert world.edges() == []
+
+
 def test_a_plan_alone_is_closed_after_the_run_with_which_it_counts() -> None:
     """So that the run keeps the plan with each of its later events."""
     world = closing_world()
