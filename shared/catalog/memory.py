@@ -6,11 +6,23 @@ It holds classifications and terms too, on its assets and their columns.
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import count
 
 from shared.atlas.columns import column_entities
-from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, owner_to_write
-from shared.catalog.port import AssetKey, CatalogGraph, Classified, HeldAsset, HeldProcess, Node, Placeholder
+from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, column_pairs, owner_to_write
+from shared.catalog.port import (
+    AssetKey,
+    CatalogGraph,
+    Classified,
+    ForeignAsset,
+    ForeignProcess,
+    HeldAsset,
+    HeldProcess,
+    Node,
+    Placeholder,
+    ProcessLinks,
+)
 from shared.errors import CatalogRefused
 from shared.translation.process.identity import OURS
 
@@ -24,6 +36,7 @@ class MemoryCatalog:
         self._numbers = count(1)
         self.assets: dict[AssetKey, AssetEntity] = {}
         self.processes: dict[str, ProcessEntity] = {}
+        self._written: dict[str, datetime] = {}
         self.writes = 0
 
     def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
@@ -89,6 +102,7 @@ class MemoryCatalog:
                 raise CatalogRefused(status=404, code="ATLAS-404-00-00A", detail=f"No such entity: {dangling[0]}")
             for process in processes:
                 self.processes[process.qualified_name] = process
+                self._written[process.qualified_name] = datetime.now(UTC)
             return {p.qualified_name: self._guid(p.key) for p in processes}
 
     def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:  # noqa: ARG002 - the port's, whatever they are
@@ -177,6 +191,48 @@ class MemoryCatalog:
                         edges |= {(node.guid, self._guids[key]) for key in process.outputs if self._guids[key] in nodes}
                     reached = {end for _, end, _ in new_steps}
             return CatalogGraph(base=guid, nodes=nodes, edges=tuple(sorted(edges)))
+
+    def process_links(self, keys: Iterable[AssetKey]) -> dict[AssetKey, ProcessLinks]:
+        """As the port says."""
+        with self._lock:
+            processes = [(self._guid(process.key), process) for process in self.processes.values()]
+            return {
+                key: ProcessLinks(
+                    readers=frozenset(guid for guid, process in processes if key in process.inputs),
+                    writers=frozenset(guid for guid, process in processes if key in process.outputs),
+                )
+                for key in self.find(keys)
+            }
+
+    def foreign_processes(self, guids: Iterable[str]) -> dict[str, ForeignProcess]:
+        """As the port says."""
+        with self._lock:
+            by_guid = {self._guid(process.key): process for process in self._foreign()}
+            return {guid: self._foreign_process(by_guid[guid]) for guid in guids if guid in by_guid}
+
+    def changed_processes(self, since: datetime) -> frozenset[str] | None:
+        """As the port says."""
+        with self._lock:
+            changed = (process for process in self._foreign() if self._written[process.qualified_name] >= since)
+            return frozenset(self._guid(process.key) for process in changed)
+
+    def _foreign(self) -> list[ProcessEntity]:
+        return [process for name, process in self.processes.items() if not name.startswith(OURS)]
+
+    def _foreign_process(self, process: ProcessEntity) -> ForeignProcess:
+        def ends(keys: Iterable[AssetKey]) -> tuple[ForeignAsset, ...]:
+            nodes = (self._asset_node(key) for key in dict.fromkeys(keys))
+            return tuple(sorted(ForeignAsset(type=n.type, qualified_name=n.qualified_name, name=n.name) for n in nodes))
+
+        node = self._process_node(process)
+        return ForeignProcess(
+            type=node.type,
+            qualified_name=node.qualified_name,
+            name=node.name,
+            inputs=ends(process.inputs),
+            outputs=ends(process.outputs),
+            columns=column_pairs(node.attributes.get("columnMapping")),
+        )
 
     def _guid(self, key: AssetKey) -> str:
         return self._guids.setdefault(key, f"guid-{next(self._numbers)}")

@@ -6,6 +6,7 @@ rejects the request. Calls take a bounded number of things: `batches` splits the
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -72,6 +73,42 @@ class HeldProcess:
 
     guid: str
     entity: ProcessEntity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessLinks:
+    """The guids of the processes that read a data set (`readers`) and that write it (`writers`), ours among them."""
+
+    readers: frozenset[str] = frozenset()
+    writers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class ForeignAsset:
+    """A data set at an end of a foreign process; `name` is the one for people."""
+
+    type: str
+    qualified_name: str
+    name: str
+
+    @property
+    def key(self) -> AssetKey:
+        """Its identity in the catalog."""
+        return self.type, self.qualified_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignProcess:
+    """A process that another program wrote to the catalog. `columns`: the pairs of its `columnMapping`, if it has one:
+    an input and an output column, each with the qualified name of its data set.
+    """
+
+    type: str
+    qualified_name: str
+    name: str
+    inputs: tuple[ForeignAsset, ...]
+    outputs: tuple[ForeignAsset, ...]
+    columns: tuple[tuple[tuple[str, str], tuple[str, str]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +185,18 @@ class Catalog(Protocol):
 
     def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
         """The lineage around an entity; `direction` is INPUT, OUTPUT or BOTH, `depth` counts data sets."""
+
+    def process_links(self, keys: Iterable[AssetKey]) -> dict[AssetKey, ProcessLinks]:
+        """The processes around those of these data sets that exist, by exact name, many in a call."""
+
+    def foreign_processes(self, guids: Iterable[str]) -> dict[str, ForeignProcess]:
+        """The existing ones of these processes that are not ours, by guid, many in a call."""
+
+    def changed_processes(self, since: datetime) -> frozenset[str] | None:
+        """The guids of processes that are not ours and were written since then; None if these are too many to list.
+
+        By search, whose index lags behind writes. A deleted process may be missing.
+        """
 
 
 class Documents(Protocol):

@@ -1,28 +1,38 @@
-"""Read Atlas and Purview: entities by name or guid, search results and relationships, decoded into values of the port.
+"""Read Atlas and Purview: entities by name or guid, and their relationships, decoded into values of the port.
 
 Entities are read by name or guid, many in a call. Unlike search, this sees every write at once.
 
 With soft deletes (Atlas' default) an edge that was taken away stays, in the attributes and in lineage; its
 `relationshipStatus` alone says so, and only the process itself has that.
-
-Search is behind the writes by a moment: by Purview's own search, on plain Atlas by basic search. Purview's syntax is
-that of Microsoft's page on searching the catalog: AND, OR and parentheses, and a blank is an OR.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, count, islice
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
 from shared.atlas.column_lineage import COLUMN_TYPE, COLUMNS_OF_ASSET
-from shared.atlas.columns import PART_TYPES
-from shared.atlas.entities import LAST_RUN, ORIGIN_WORDS, PLACED, PROCESS_ATTRIBUTES, PROCESS_TYPE, ProcessEntity
+from shared.atlas.entities import (
+    LAST_RUN,
+    ORIGIN_WORDS,
+    PLACED,
+    PROCESS_ATTRIBUTES,
+    ProcessEntity,
+    column_pairs,
+)
 from shared.atlas.types import MANAGED
-from shared.catalog.connection.dialect import dialect_of
 from shared.catalog.connection.transport import SteadyAtlasClient
-from shared.catalog.port import MOST_GUIDS, AssetKey, Node, batches, halved
+from shared.catalog.port import (
+    MOST_GUIDS,
+    AssetKey,
+    ForeignAsset,
+    ForeignProcess,
+    Node,
+    ProcessLinks,
+    batches,
+    halved,
+)
 from shared.errors import CatalogRefused
 from shared.translation.process.identity import OURS
 
@@ -90,6 +100,54 @@ def _active(entity: Mapping[str, Any], side: str) -> tuple[AssetKey, ...]:
     references = [reference for reference in entity["attributes"][side] or () if reference["guid"] in active]
     keys = {(str(end["typeName"]), str(end["uniqueAttributes"]["qualifiedName"])) for end in references}
     return tuple(sorted(keys))
+
+
+def process_links_of(entity: Mapping[str, Any]) -> ProcessLinks:
+    """The processes that read and write a data set, without deleted ones."""
+    readers, writers = (
+        frozenset(str(end["guid"]) for end in active_ends(entity, name))
+        for name in ("inputToProcesses", "outputFromProcesses")
+    )
+    return ProcessLinks(readers=readers, writers=writers)
+
+
+def foreign_process_of(entity: Mapping[str, Any]) -> ForeignProcess:
+    """A process of another program, without deleted ends."""
+    node = node_of(entity)
+    return ForeignProcess(
+        type=node.type,
+        qualified_name=node.qualified_name,
+        name=node.name,
+        inputs=_foreign_ends(entity, "inputs"),
+        outputs=_foreign_ends(entity, "outputs"),
+        columns=column_pairs(node.attributes.get("columnMapping")),
+    )
+
+
+def _foreign_ends(entity: Mapping[str, Any], side: str) -> tuple[ForeignAsset, ...]:
+    """One side of a process, with the names for people, which only the relationships have."""
+    names = {str(end["guid"]): str(end.get("displayText") or "") for end in active_ends(entity, side)}
+    references = {
+        str(reference["guid"]): reference
+        for reference in entity["attributes"].get(side) or ()
+        if reference["guid"] in names
+    }
+    assets = (
+        (str(reference["typeName"]), str((reference.get("uniqueAttributes") or {}).get("qualifiedName") or ""), guid)
+        for guid, reference in references.items()
+    )
+    return tuple(
+        sorted(
+            ForeignAsset(type=type_name, qualified_name=name, name=names[guid] or name)
+            for type_name, name, guid in assets
+            if name
+        )
+    )
+
+
+def is_foreign(node: Node) -> bool:
+    """Whether a process is another program's: neither ours nor one of our columns."""
+    return node.type != COLUMN_TYPE and not node.qualified_name.startswith(OURS)
 
 
 def links_of(entity: Mapping[str, Any]) -> frozenset[str]:
@@ -196,100 +254,3 @@ def _existing(names: Sequence[str], read_page: Callable[[Sequence[str]], Sequenc
 def in_queries(names: Iterable[str]) -> Iterator[Sequence[str]]:
     """So many names at a time as fit into one address."""
     return batches(names, _LONGEST_QUERY, lambda name: len(quote(name, safe="")) + len("&attr_00:qualifiedName="))
-
-
-_NO_PARTS = [
-    {"attributeName": "__typeName", "operator": "neq", "attributeValue": name}
-    for name in sorted({*PART_TYPES, COLUMN_TYPE})
-]
-_PARTS = re.compile(r"[^\W_]+")
-_PAGE = 100
-_LARGE_PAGE = 1000
-"""The most that Purview gives in a page."""
-_PAGES = 5
-
-
-class AtlasSearch:
-    """The part of the catalog port that searches, as the server understands it."""
-
-    def __init__(self, client: SteadyAtlasClient) -> None:
-        self._client = client
-        self._dialect = dialect_of(client.endpoint_url)
-
-    def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
-        """As the port says. Where most of what Purview gives has the words in other places (columns, descriptions), the
-        last pages of it are not asked for.
-        """
-        if self._dialect.is_purview:
-            pages = islice(self._pages({"keywords": _all_of(text, "{}") or None}, _LARGE_PAGE), _PAGES)
-            nodes: Iterator[Node] = (node for page, _ in pages for node in page)
-        else:
-            nodes = iter(self._with_words(_all_of(text, "*{}*"), limit))
-        return tuple(islice((node for node in nodes if _has_all(node, text)), limit))
-
-    def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
-        """As the port says."""
-        if self._dialect.is_purview:
-            words = " OR ".join(f"({_all_of(text, '{}')})" for text in texts)
-            nodes, is_last = next(self._pages({"keywords": words}, _LARGE_PAGE))
-        else:
-            nodes = self._with_words(" OR ".join(f"({_all_of(text, '*{}*')})" for text in texts), _LARGE_PAGE)
-            is_last = len(nodes) < _LARGE_PAGE
-        return {text: tuple(node for node in nodes if _has_all(node, text)) for text in texts} if is_last else None
-
-    def _with_words(self, words: str, limit: int) -> Sequence[Node]:
-        """What a plain Atlas finds: any of several terms unless joined by AND, whole terms unless they have stars, and
-        in any attribute.
-        """
-        return self._basic("DataSet", _NO_PARTS, limit=limit, query=words)
-
-    def _basic(self, type_name: str, criteria: Sequence[Mapping[str, str]], **further: Any) -> Sequence[Node]:
-        """What Atlas' basic search finds of this type, where all these criteria hold."""
-        filters = {"condition": "AND", "criterion": criteria}
-        query = {"typeName": type_name, "excludeDeletedEntities": True, "entityFilters": filters, **further}
-        answer = self._client.call("POST", "/search/basic", json=query)
-        return [node_of(entity) for entity in answer.get("entities") or ()]
-
-    def ours(self) -> Iterator[Node]:
-        """As the port says."""
-        yield from self._beginning(PROCESS_TYPE, "qualifiedName", OURS)
-        yield from self._beginning("DataSet", "description", PLACED)
-
-    def _beginning(self, type_name: str, attribute: str, start: str) -> Iterator[Node]:
-        """What has an attribute that begins so, by basic search, a page at a time."""
-        if self._dialect.is_purview:
-            filters = {"filter": {"entityType": PROCESS_TYPE}} if type_name == PROCESS_TYPE else {}
-            for page, _ in self._pages({"keywords": None, **filters}, _PAGE, processes=bool(filters)):
-                yield from (node for node in page if str(node.attributes.get(attribute) or "").startswith(start))
-            return
-        condition = {"attributeName": attribute, "operator": "startsWith", "attributeValue": start}
-        for offset in count(0, _PAGE):
-            page_of_nodes = self._basic(type_name, [condition], includeSubTypes=True, limit=_PAGE, offset=offset)
-            yield from page_of_nodes
-            if len(page_of_nodes) < _PAGE:
-                return
-
-    def _pages(
-        self, query: Mapping[str, Any], size: int, *, processes: bool = False
-    ) -> Iterator[tuple[Sequence[Node], bool]]:
-        """What Purview's search gives, page by page: data sets, or processes; and whether it was the last page."""
-        token = ""
-        while True:
-            page = {**query, "limit": size, **({"continuationToken": token} if token else {})}
-            answer = self._client.call("POST", self._dialect.discovery, json=page)
-            nodes = [found_node(hit) for hit in answer.get("value") or ()]
-            token = str(answer.get("continuationToken") or "")
-            yield [n for n in nodes if n.is_process == processes and n.type not in PART_TYPES], not token
-            if not token:
-                return
-
-
-def _all_of(text: str, form: str) -> str:
-    """The words of a text, each in this form, under the operator that both searches have; small, as no operator is."""
-    return " AND ".join(form.format(part) for part in dict.fromkeys(_PARTS.findall(text.lower())))
-
-
-def _has_all(node: Node, text: str) -> bool:
-    """Whether its names hold all the words: searches find more than that."""
-    names = f"{node.qualified_name}\0{node.name}".lower()
-    return all(word in names for word in text.lower().split() if word != "*")

@@ -17,16 +17,18 @@ from shared.atlas.types import MANAGED
 from shared.catalog.atlas.answers import (
     ACTIVE,
     NOT_FOUND,
-    AtlasSearch,
     active_ends,
     description_of,
     ended,
+    foreign_process_of,
     held_by_guid,
     held_by_name,
     in_queries,
+    is_foreign,
     is_placed,
     links_of,
     node_of,
+    process_links_of,
     process_of,
     shown,
 )
@@ -39,15 +41,18 @@ from shared.catalog.atlas.columns import (
     with_columns,
     write_columns,
 )
+from shared.catalog.atlas.search import AtlasSearch
 from shared.catalog.connection.dialect import KEEP_OTHERS
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import (
     MOST_GUIDS,
     AssetKey,
     CatalogGraph,
+    ForeignProcess,
     HeldAsset,
     HeldProcess,
     Placeholder,
+    ProcessLinks,
     batches,
     calls_for_guids,
 )
@@ -315,6 +320,19 @@ class AtlasCatalog(AtlasSearch):
         return CatalogGraph(
             base=guid, nodes={key: nodes[key] for key in nodes if key in linked}, edges=tuple(sorted(edges))
         )
+
+    def process_links(self, keys: Iterable[AssetKey]) -> dict[AssetKey, ProcessLinks]:
+        """As the port says."""
+        return {key: process_links_of(entity) for key, entity in self._held(keys, related=True).items()}
+
+    def foreign_processes(self, guids: Iterable[str]) -> dict[str, ForeignProcess]:
+        """As the port says."""
+        entities = held_by_guid(self._client, guids, related=True)
+        return {
+            guid: foreign_process_of(entity)
+            for guid, entity in entities.items()
+            if entity.get("status", ACTIVE) == ACTIVE and is_foreign(node_of(entity))
+        }
 
     def _upload(
         self, entities: list[AtlasEntity], further: Mapping[str, str] = MappingProxyType({})

@@ -224,6 +224,8 @@ def _filter(node: Any) -> Test:
             return lambda entity: entity.type == type_name
         case {"collectionId": collection}:
             return lambda entity: collection_of(entity) == collection
+        case {"attributeName": "modifiedTime", "operator": "ge", "attributeValue": int(since)}:
+            return lambda entity: entity.updated >= since
         case {"classification": name}:
             return lambda entity: name in _classifications(entity)
     if node == {}:

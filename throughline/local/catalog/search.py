@@ -28,10 +28,18 @@ _OPERATORS: dict[tuple[str, ...], Callable[[Any, Any], bool]] = {
     ("contains",): lambda value, operand: operand in str(value or ""),
     ("startswith", "beginswith"): lambda value, operand: str(value or "").startswith(operand),
     ("endswith",): lambda value, operand: str(value or "").endswith(operand),
+    (">=", "gte"): lambda value, operand: operand.isdecimal() and int(value or 0) >= int(operand),
 }
-"""By name, in lower case without `_`: whether an attribute's value (None if there is none) meets a text."""
+"""By name, in lower case without `_`: whether an attribute's value (None if there is none) meets a text; the last of
+them a number.
+"""
 _COMPARE = {name: compare for names, compare in _OPERATORS.items() for name in names}
-_SYSTEM_ATTRIBUTES = {"__guid": "guid", "__typeName": "type", "__state": "status"}
+_SYSTEM_ATTRIBUTES = {
+    "__guid": "guid",
+    "__typeName": "type",
+    "__state": "status",
+    "__modificationTimestamp": "updated",
+}
 
 
 def search(store: Store, typedefs: Typedefs, parameters: Json) -> Json:
