@@ -133,6 +133,8 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
     """
     if settings.catalog is None:
         raise ValueError("settings without a catalog cannot make a worker")
+    if settings.foreign_depth and not settings.document:
+        raise Misconfigured("THROUGHLINE_FOREIGN_DEPTH needs the lineage document: set THROUGHLINE_DOCUMENT to true")
     # the adapters are slow to import, and `--help` needs no catalog
     from shared.catalog.atlas.annotations import (  # noqa: PLC0415
         AtlasClassifications,
@@ -163,6 +165,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
             paths=_paths(settings.paths),
             shadow=settings.shadow,
             documents=settings.document,
+            foreign_depth=settings.foreign_depth,
             debounce=_LINGER,
             parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
             finding=ResolutionOptions(

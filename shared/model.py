@@ -21,6 +21,8 @@ class EdgeKind(StrEnum):
 DIRECT, INDIRECT = EdgeKind.DIRECT, EdgeKind.INDIRECT
 """For what looks at each edge: Python 3.11 takes seven times as long to find them in their class."""
 
+FROM_CATALOG = "FROM_CATALOG"
+"""The step of an edge that the catalog has from another program, which does not say how. Not OpenLineage's either."""
 OPAQUE = "OPAQUE"
 """The step of a direct edge whose values went through code that Spark's plan does not show (`mapInPandas`, a typed
 `map`): the input is an upper bound, it may reach the output or not. Not one of OpenLineage's words.

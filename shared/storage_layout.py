@@ -59,7 +59,7 @@ ARCHIVE = "archive"
 CONTENTS = "contributions"
 SNAPSHOTS = "watch"
 PUBLISHED = "published"
-NEWEST, DAILY, PARTS = "newest/", "daily/", "parts/"
+NEWEST, DAILY, PARTS, FOREIGN = "newest/", "daily/", "parts/", "foreign/"
 """The folders of `published`."""
 
 APPLICATIONS = "applications"

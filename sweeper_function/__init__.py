@@ -11,6 +11,7 @@ from shared.forwarding.rounds import forward_due
 from shared.maintenance.reconciliation import reconcile_due
 from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import leave_shadow_mode
+from shared.query.foreign_round import read_foreign_due
 from shared.query.published_document import publish_document
 from shared.records.publish_queue import backlog
 from shared.records.settings_record import record_settings
@@ -29,6 +30,7 @@ def main(timer: func.TimerRequest) -> None:
         finally:  # a failing sweep must not keep the queue from being published
             leave_shadow_mode(parts.storage, parts.publishing)
             reconcile_due(parts)
+            act.note(**read_foreign_due(parts))
             Publisher(context=parts).publish()
         act.note(**backlog(parts.storage))
         act.note(**watch_due(parts.storage, parts.watching, parts.publishing))

@@ -49,8 +49,8 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events applications sweeping reading publishing "
-    "reporting maintenance query texts settings versions rules_file gc_tuning adapters bootstrap_receiver bootstrap "
-    "watching announcing classifying http_errors canary serving bootstrap_lineage forwarding"
+    "reporting maintenance query foreign texts settings versions rules_file gc_tuning adapters bootstrap_receiver "
+    "bootstrap watching announcing classifying http_errors canary serving bootstrap_lineage forwarding"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -115,9 +115,10 @@ ROOMS: dict[str, Room] = {
         "sweeping reading publishing",
         "msgspec",
     ),
+    "shared.foreign": _room("catalog lineage model records storage storage_layout", "msgspec"),
     "shared.query": _room(
-        "errors lineage model openlineage atlas catalog classifying storage storage_layout texts translation records "
-        "applications reading publishing reporting telemetry watching",
+        "errors foreign lineage model openlineage atlas catalog classifying storage storage_layout texts translation "
+        "records applications reading publishing reporting telemetry watching",
         "msgspec",
     ),
     "shared.watching": _room("lineage rules_file texts", "msgspec"),
@@ -127,7 +128,7 @@ ROOMS: dict[str, Room] = {
         "msgspec requests",
     ),
     "shared.announcing": _room(
-        "concurrency errors governance http_errors lineage model publishing query reading records storage "
+        "concurrency errors foreign governance http_errors lineage model publishing query reading records storage "
         "storage_layout telemetry watching",
         "msgspec requests",
     ),

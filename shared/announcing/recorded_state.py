@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
+from shared.foreign.remembered import foreign_known
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
 from shared.model import NOTHING_DECLARED
@@ -26,9 +27,11 @@ def no_gates(_document: LineageDocument) -> Sequence[BrokenGate]:
     return ()
 
 
-def recorded_snapshot(storage: Storage, options: PublishOptions, gates: Gates = no_gates) -> Snapshot:
+def recorded_snapshot(
+    storage: Storage, options: PublishOptions, gates: Gates = no_gates, *, with_foreign: bool = True
+) -> Snapshot:
     """The snapshot of all recorded processes, with the assets that the catalog has for their data sets, judged by
-    `gates`.
+    `gates`; `with_foreign`: with foreign lineage, if that is read.
 
     Reads all processes and asset matches once. The columns of a data set are all that its writers
     report or, without writers, all that its readers report; so one that reports fewer is no change. Raises
@@ -37,9 +40,11 @@ def recorded_snapshot(storage: Storage, options: PublishOptions, gates: Gates = 
     matches = {each.own: each for each in all_assets(storage)}
     recorded = tuple(recorded_processes(storage, options))
     named = [process for each in recorded if (process := on_matched_assets(each.process, matches))]
-    document = document_of("record", with_merged_schemas([KnownProcess(process=each) for each in named]))
-    known = {each.qualified_name for each in named}
-    overdue = (each for each in overdue_jobs(recorded, options.now()) if each.process in known)
+    known = tuple(with_merged_schemas([KnownProcess(process=process) for process in named]))
+    foreign = foreign_known(storage, options.foreign_depth if with_foreign else 0, known)
+    document = document_of("record", (*known, *foreign))
+    names = {process.qualified_name for process in named}
+    overdue = (job for job in overdue_jobs(recorded, options.now()) if job.process in names)
     judged = document
     if gates is not no_gates:  # policies also ask for expressions, and for the times and ends of runs
         judged = document_of_record(storage, options, expressions=True, recorded=recorded)

@@ -97,7 +97,12 @@ def watch_due(storage: Storage, options: WatchOptions | None, publishing: Publis
     if options is None:
         return {}
     try:
-        done = watch(storage, options, lambda: recorded_snapshot(storage, publishing, options.gates))
+        with_foreign = options.rules.foreign_lineage
+        done = watch(
+            storage,
+            options,
+            lambda: recorded_snapshot(storage, publishing, options.gates, with_foreign=with_foreign),
+        )
     except Retry as error:
         _LOG.warning("the watch was put off error=%s", type(error).__name__)
         return {}

@@ -94,6 +94,7 @@ def propagate(
     document: LineageDocument, rules: Rules, *, today: date, catalog: CatalogTags | None = None
 ) -> dict[str, TagPropagation]:
     """Propagate each classification of the rules, by name. `today`: rules that have expired by then have no effect."""
+    document = rules.judged(document)
     graph, stops = LineageGraph(document), stopping(document, rules.masks, today)
     plain = {
         column: [edge for edge in graph.out_of(column) if not stops(edge)] for column in range(len(document.columns))

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import PurePath
 
 from shared.lineage.document import Dataset, Edge, Kind, LineageDocument
+from shared.lineage.graph import without_foreign
 from shared.rules_file.reading import matcher
 
 
@@ -217,10 +218,13 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """All rules of a file; `place` is its path, for messages, and `name` the one that it gives itself."""
+    """All rules of a file; `place` is its path, for messages, and `name` the one that it gives itself.
+    `foreign_lineage`: whether what the catalog has from other programs counts.
+    """
 
     place: str = ""
     name: str = ""
+    foreign_lineage: bool = True
     classifications: tuple[Classification, ...] = ()
     tags: tuple[TagRule, ...] = ()
     masks: tuple[Mask, ...] = ()
@@ -245,6 +249,10 @@ class Rules:
     def asks_catalog(self) -> bool:
         """Whether a tag rule depends on classifications in the catalog."""
         return any(tag.classified_as for tag in self.tags)
+
+    def judged(self, document: LineageDocument) -> LineageDocument:
+        """The document with the lineage that counts."""
+        return document if self.foreign_lineage else without_foreign(document)
 
     def declassified(self, classification: str, today: date) -> tuple[Declassification, ...]:
         """The rules by which columns do not have a classification on this day."""

@@ -39,7 +39,20 @@ from shared.governance.rules import (
     Term,
     Wanted,
 )
-from shared.rules_file.keys import SPAN, TEXT, TEXTS, Key, Keys, ValueKind, number_to, one_of, one_or_more, text_of
+from shared.rules_file.keys import (
+    FOREIGN_LINEAGE,
+    SPAN,
+    TEXT,
+    TEXTS,
+    YES_OR_NO,
+    Key,
+    Keys,
+    ValueKind,
+    number_to,
+    one_of,
+    one_or_more,
+    text_of,
+)
 from shared.rules_file.reading import RulesEntry, RulesReader, did_you_mean
 
 _CERTIFIED = "certified"
@@ -148,9 +161,10 @@ RuleValue = TypeVar("RuleValue", Classification, TagRule, Mask, Declassification
 def parse_rules(text: str, place: str) -> Rules:
     """The rules in this text; `place`: its path, for messages. Raises Misconfigured with all its mistakes."""
     reader = RulesReader(text, place)
-    reader.only({*TABLES, FILE_NAME, UNKNOWN, *OF_OTHERS})
+    reader.only({*TABLES, FILE_NAME, UNKNOWN, FOREIGN_LINEAGE, *OF_OTHERS})
     name = reader.value(TEXT, FILE_NAME) or ""
     on_unknown = reader.value(ON_UNKNOWN, UNKNOWN) or OnUnknown.FAIL
+    foreign_lineage = reader.value(YES_OR_NO, FOREIGN_LINEAGE)
     entries = {name: reader.entries(keys, name) for name, keys in TABLES.items()}
     _refuse_contradictions(entries, reader)
     _refuse_untagged(entries, reader)
@@ -158,6 +172,7 @@ def parse_rules(text: str, place: str) -> Rules:
     return Rules(
         place=place,
         name=name,
+        foreign_lineage=foreign_lineage is not False,
         classifications=_made(Classification, entries["classification"]),
         tags=_made(TagRule, entries["tag"]),
         masks=_made(Mask, entries["mask"]),
@@ -277,6 +292,7 @@ def schema() -> dict[str, Any]:
         "properties": {
             FILE_NAME: dict(TEXT.schema),
             UNKNOWN: dict(ON_UNKNOWN.schema),
+            FOREIGN_LINEAGE: dict(YES_OR_NO.schema),
             "completeness": {"type": "object"},
             **tables,
         },

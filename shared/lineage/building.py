@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from shared.lineage.document import (
+    FOREIGN_NAMESPACE,
     FORMAT,
     NOT_SET,
     Column,
@@ -18,14 +19,18 @@ from shared.lineage.document import (
     kind_of,
 )
 from shared.lineage.places import PLACEHOLDER_TYPE, dataset_of, job_of, tag_name
-from shared.model import ANY_EXCLUDED, DIRECT, EXCLUDED, NOTHING_DECLARED, ColumnEdge, Declared
+from shared.model import ANY_EXCLUDED, DIRECT, EXCLUDED, NOTHING_DECLARED, Asset, ColumnEdge, Declared
 from shared.model import Process as ModelProcess
 
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class KnownProcess(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A process with what is known of its runs. `current`: whether the lineage of today has it."""
+    """A process with what is known of its runs. `current`: whether the lineage of today has it.
+
+    Of a foreign process `catalog_type` is its type in the catalog, and `names` are the short names of data sets by
+    qualified name; no event names these data sets.
+    """
 
     process: ModelProcess
     first: datetime | None = None
@@ -34,6 +39,8 @@ class KnownProcess(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     health: Health = Health.GOOD
     statement: str = ""
     current: bool = True
+    catalog_type: str = ""
+    names: tuple[tuple[str, str], ...] = ()
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -99,7 +106,7 @@ def document_of(
     """
     known = sorted(processes, key=lambda each: each.process.qualified_name)
     found = _Found(types or {})
-    for each in known:
+    for each in sorted(known, key=lambda process: bool(process.catalog_type)):  # what events say comes first
         found.add(each)
     intervals = None if history is None else list(history)
     for interval in intervals or ():
@@ -116,6 +123,7 @@ class _Found:
     def __init__(self, types: Mapping[str, str]) -> None:
         self._types = dict(types)
         self._event_names: dict[str, tuple[str, str]] = {}
+        self._short_names: dict[str, str] = {}
         self._datasets: set[str] = set()
         self._schemas: dict[str, tuple[datetime, tuple[tuple[str, str], ...]]] = {}
         self._columns: dict[str, set[str]] = {}
@@ -135,10 +143,7 @@ class _Found:
         for asset in (*process.inputs, *process.outputs):
             self._datasets.add(asset.qualified_name)
             self._types.setdefault(asset.qualified_name, asset.type)
-            event_name = (asset.namespace, asset.name)
-            self._event_names[asset.qualified_name] = min(
-                event_name, self._event_names.get(asset.qualified_name, event_name)
-            )
+            self._name(asset, known)
         self._times |= {each for each in (known.first, known.last) if each}
         if not known.current:
             return
@@ -161,6 +166,16 @@ class _Found:
             last = known.last or _NEVER
             if schema.columns and (before is None or last >= before[0]):  # without columns it only declares something
                 self._schemas[schema.qualified_name] = (last, schema.columns)
+
+    def _name(self, asset: Asset, known: KnownProcess) -> None:
+        """Note how events call a data set; where none does, how the catalog does."""
+        event_name = (asset.namespace, asset.name)
+        earlier = self._event_names.get(asset.qualified_name)
+        if not known.catalog_type:
+            self._event_names[asset.qualified_name] = min(event_name, earlier or event_name)
+        elif earlier is None:
+            self._event_names[asset.qualified_name] = event_name
+            self._short_names[asset.qualified_name] = dict(known.names)[asset.qualified_name]
 
     def add_interval(self, interval: Interval) -> None:
         """An edge of the history."""
@@ -254,6 +269,7 @@ class _Found:
                     self._types.get(name, PLACEHOLDER_TYPE),
                     self.declared(name),
                     self._event_names.get(name, ("", "")),
+                    self._short_names.get(name, ""),
                 )
                 for name in names
             ),
@@ -305,6 +321,8 @@ def _edge(process: int, edge: ColumnEdge, numbers: Mapping[tuple[str, str], int]
 def _process(known: KnownProcess, numbers: Mapping[str, int], first: int, last: int) -> Process:
     process = known.process
     namespace, identity = job_of(process.qualified_name)
+    if known.catalog_type:
+        namespace, identity = FOREIGN_NAMESPACE, process.qualified_name
     return Process(
         qualified_name=process.qualified_name,
         name=process.name,
@@ -328,4 +346,5 @@ def _process(known: KnownProcess, numbers: Mapping[str, int], first: int, last: 
         statement=known.statement,
         owner=process.origin.declared.owner,
         description=process.origin.declared.description,
+        catalog_type=known.catalog_type,
     )

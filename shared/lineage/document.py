@@ -10,16 +10,18 @@ from enum import StrEnum
 
 import msgspec
 
-from shared.model import OPAQUE
+from shared.model import FROM_CATALOG, OPAQUE
 
 FORMAT = 2
+FOREIGN_NAMESPACE = "catalog"
+"""The namespace of data sets and jobs that only the catalog names."""
 NOT_SET = -1
 """Instead of the number of a point of time: since ever, or until now."""
 
 
 class Kind(StrEnum):
     """How an input column reaches an output column. `OPAQUE`: at most, through code that Spark's plan does not show. A
-    condition only decides which rows are written.
+    condition only decides which rows are written. `CATALOG`: another program told the catalog so, without how.
     """
 
     IDENTITY = "identity"
@@ -28,6 +30,7 @@ class Kind(StrEnum):
     MASK = "mask"
     OPAQUE = "opaque"
     CONDITION = "condition"
+    CATALOG = "catalog"
 
 
 class Health(StrEnum):
@@ -43,7 +46,8 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     """A data set of the catalog. `store` is the account, server or workspace it lies in, `zone` the container, database
     or schema in it; either may be empty. `placeholder`: its type is no store that the catalog scans. `owner`,
     `description` and `tags` are what events declare of it. `namespace` and `full_name`: how events call it (the
-    first by name of several spellings); empty where only the history or a tag names it.
+    first by name of several spellings); empty where only the history or a tag names it, and `catalog` with the
+    qualified name where only the catalog does.
     """
 
     qualified_name: str
@@ -57,6 +61,11 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     tags: tuple[str, ...] = ()
     namespace: str = ""
     full_name: str = ""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether only the catalog names it: a report, say, that another program makes."""
+        return self.namespace == FOREIGN_NAMESPACE
 
     @property
     def spelling(self) -> str:
@@ -85,7 +94,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     has neither. `platform`, `workspace`, `job` and `link` say where it runs. `parsed_inputs`: inputs that only the SQL
     text names. `unresolved_tables`: tables of the SQL text whose place no event gives. `statement`: the SQL of its last
     run without literals, if it was asked for. `owner` and `description`: what events declare of its job. `exact`:
-    Spark's own plan decided its columns, so none is missing. Times are numbers of `times`.
+    Spark's own plan decided its columns, so none is missing. `catalog_type`: its type in the catalog, if another
+    program wrote it there; no event has its flows and edges. Times are numbers of `times`.
     """
 
     qualified_name: str
@@ -110,13 +120,15 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     statement: str = ""
     owner: str = ""
     description: str = ""
+    catalog_type: str = ""
 
 
 class Edge(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):
     """One input column and the output column that it reaches through a process, from one point of time to another.
 
     `parsed`: no event has this edge, it was read from the SQL text. `steps`: OpenLineage's subtypes (IDENTITY,
-    TRANSFORMATION, AGGREGATION, JOIN, FILTER …) and OPAQUE. `description`: the expression, if it was asked for.
+    TRANSFORMATION, AGGREGATION, JOIN, FILTER …), OPAQUE and FROM_CATALOG. `description`: the expression, if it was
+    asked for.
     """
 
     process: int
@@ -216,6 +228,8 @@ def kind_of(kind: str, steps: tuple[str, ...], *, masked: bool) -> Kind:
     """The kind of an edge by OpenLineage's type (DIRECT or INDIRECT) and subtypes: the strongest step counts."""
     if kind != "DIRECT":
         return Kind.CONDITION
+    if FROM_CATALOG in steps:
+        return Kind.CATALOG
     if OPAQUE in steps:
         return Kind.OPAQUE
     if masked:

@@ -80,6 +80,7 @@ def cell(text: str) -> str:
 _ARROWS = {
     Kind.MASK: "-. mask .->",
     Kind.OPAQUE: "-. opaque .->",
+    Kind.CATALOG: "-. catalog .->",
     Kind.CONDITION: "-.->",
     Kind.AGGREGATION: "== aggregation ==>",
 }
@@ -109,7 +110,13 @@ def _quoted(text: str) -> str:
     return f'"{escaped_text or "#32;"}"'
 
 
-_STYLES = {Kind.MASK: "dashed", Kind.OPAQUE: '"dashed,bold"', Kind.CONDITION: "dotted", Kind.AGGREGATION: "bold"}
+_STYLES = {
+    Kind.MASK: "dashed",
+    Kind.OPAQUE: '"dashed,bold"',
+    Kind.CATALOG: '"dotted,bold"',
+    Kind.CONDITION: "dotted",
+    Kind.AGGREGATION: "bold",
+}
 
 
 def as_dot(selection: Selection) -> str:

@@ -120,6 +120,18 @@ def document_at(document: LineageDocument, at: datetime) -> LineageDocument:
     )
 
 
+def without_foreign(document: LineageDocument) -> LineageDocument:
+    """The document without the flows and edges that the catalog has from other programs. Data sets stay."""
+    foreign = {number for number, process in enumerate(document.processes) if process.catalog_type}
+    if not foreign:
+        return document
+    return structs.replace(
+        document,
+        flows=tuple(flow for flow in document.flows if flow.process not in foreign),
+        edges=tuple(edge for edge in document.edges if edge.process not in foreign),
+    )
+
+
 def _as_now(links: Iterable[_Link]) -> tuple[_Link, ...]:
     return tuple(structs.replace(link, valid_from=NOT_SET, valid_to=NOT_SET) for link in links)
 

@@ -30,15 +30,17 @@ def job_of(process: str) -> tuple[str, str]:
     return (unquote(found["namespace"]), unquote(found["job"])) if found else ("", "")
 
 
-def dataset_of(name: str, asset_type: str, declared: Declared, event_name: tuple[str, str] = ("", "")) -> Dataset:
+def dataset_of(
+    name: str, asset_type: str, declared: Declared, event_name: tuple[str, str] = ("", ""), shown: str = ""
+) -> Dataset:
     """A data set by its qualified name and type, with what events declare of it; `event_name`: its namespace and name
-    in events.
+    in events. `shown`: its short name, if the qualified name does not end with that.
     """
     store, zone, short = place(name, asset_type)
     return Dataset(
         qualified_name=name,
         type=asset_type,
-        name=short,
+        name=shown or short,
         store=store,
         zone=zone,
         placeholder=asset_type == PLACEHOLDER_TYPE,

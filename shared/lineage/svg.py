@@ -19,11 +19,12 @@ COLOURS = {
     Kind.AGGREGATION: "#b45309",
     Kind.MASK: "#047857",
     Kind.OPAQUE: "#be185d",
+    Kind.CATALOG: "#0e7490",
     Kind.CONDITION: "#6b7280",
 }
-_NAMED = frozenset({Kind.TRANSFORMATION, Kind.AGGREGATION, Kind.MASK, Kind.OPAQUE})
+_NAMED = frozenset({Kind.TRANSFORMATION, Kind.AGGREGATION, Kind.MASK, Kind.OPAQUE, Kind.CATALOG})
 """Kinds that have their word beside the curve; colour and dashes alone would not do."""
-_DASHES = {Kind.MASK: "6 3", Kind.OPAQUE: "8 3 2 3", Kind.CONDITION: "2 4"}
+_DASHES = {Kind.MASK: "6 3", Kind.OPAQUE: "8 3 2 3", Kind.CATALOG: "1 4", Kind.CONDITION: "2 4"}
 _STYLE = (
     "text{font-family:system-ui,sans-serif;font-size:12px;fill:#111827}"
     ".store{fill:#6b7280;font-size:10px}.title{font-weight:600}"

@@ -41,7 +41,7 @@ class PublishOptions:
     Content: `with_indirect`: show columns that only filter, join or sort; `with_statement`: show the last run's SQL;
     `paths`: the data sets to publish; `patience`: when an application run is superseded; `finding`: how data sets are
     resolved to catalog assets. `shadow`: run everything except catalog writes. `documents`: leave marks for the
-    document of what is published.
+    document of what is published. `foreign_depth`: how many data sets away from ours foreign lineage is read; 0: none.
 
     Calls: `batch`: entities in one call; `call_bound`: the time after which a call is certainly over; `backoff`: delays
     after a refusal; `pause`: the shortest pause after a failure; `debounce`: the longest debounce time; `parallel`:
@@ -59,6 +59,7 @@ class PublishOptions:
     paths: GlobFilter = MATCH_ALL
     shadow: bool = False
     documents: bool = False
+    foreign_depth: int = 0
     patience: SupersessionPolicy = field(default_factory=SupersessionPolicy)
     backoff: Backoff = field(default_factory=Backoff)
     pause: timedelta = timedelta(seconds=15)

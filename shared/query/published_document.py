@@ -24,6 +24,8 @@ from msgspec import structs
 from shared.applications.partition import read_record
 from shared.classifying.attached import attached, with_classifications
 from shared.errors import ContentLost
+from shared.foreign.remembered import POSITION as FOREIGN_POSITION
+from shared.foreign.remembered import foreign_known
 from shared.lineage.building import KnownProcess
 from shared.lineage.day_difference import difference, restored
 from shared.lineage.document import FORMAT, Health, LineageDocument, UnreadableDocumentError, decoded, encoded
@@ -72,7 +74,8 @@ class _Parts(msgspec.Struct, frozen=True, kw_only=True):
 
 class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The newest document: its blob, that of its parts, and when its content came to be. `made`: when it was made or
-    found unchanged, which took so many `seconds`; `whole`: the day when all rows were read.
+    found unchanged, which took so many `seconds`; `whole`: the day when all rows were read; `foreign`: the blob of
+    foreign lineage that it has.
     """
 
     blob: str
@@ -81,6 +84,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
     made: datetime
     seconds: float
     whole: date
+    foreign: str = ""
 
 
 DOCUMENT = Checkpoint(name="document", position=PublishedDocument)
@@ -154,6 +158,18 @@ def publish_document(
     return replace(document_waiting(storage, options.now()), document_published=published)
 
 
+def stored_parts(storage: Storage, blob: str) -> dict[str, PublishedPart] | None:
+    """The parts of a document by key; None where these are gone, damaged or of another version."""
+    packed = storage.get(PUBLISHED, blob)
+    try:
+        found = _DECODER.decode(gzip.decompress(packed)) if packed else None
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError):
+        return None
+    if found is None or (found.format, found.document) != (_FORMAT, FORMAT):
+        return None
+    return {part.key: part for part in found.parts}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Publication:
     storage: Storage
@@ -166,29 +182,21 @@ class _Publication:
         now, newest = self.options.now(), DOCUMENT.load(self.storage)
         if newest and (now - newest.made).total_seconds() < newest.seconds * _SHARE:
             return False
-        if newest and not marks and now - newest.made < _LOOK and newest.whole == now.date():
+        foreign = FOREIGN_POSITION.load(self.storage) if self.options.foreign_depth else None
+        foreign_blob = foreign.blob if foreign else ""
+        is_same = newest and newest.whole == now.date() and newest.foreign == foreign_blob
+        if newest and not marks and now - newest.made < _LOOK and is_same:
             return False
         if is_held(self.storage):
             return False
         began = self.seconds()
-        stored = self._stored(newest) if newest and newest.whole == now.date() else None
+        stored = stored_parts(self.storage, newest.parts) if newest and newest.whole == now.date() else None
         changed = {mark.target for mark in marks}
         parts = tuple(self._all() if stored is None else self._renewed(stored, changed))
         data = encoded(self._document(parts))
-        published = self._write(newest, data, parts, now, began, whole=stored is None)
+        published = self._write(newest, data, parts, now, began, foreign=foreign_blob, whole=stored is None)
         clear_marks(self.storage, marks)
         return published
-
-    def _stored(self, newest: PublishedDocument) -> dict[str, PublishedPart] | None:
-        """The parts of the newest document by key; None where these are gone, damaged or of another version."""
-        packed = self.storage.get(PUBLISHED, newest.parts)
-        try:
-            found = _DECODER.decode(gzip.decompress(packed)) if packed else None
-        except (OSError, EOFError, zlib.error, msgspec.DecodeError):
-            return None
-        if found is None or (found.format, found.document) != (_FORMAT, FORMAT):
-            return None
-        return {part.key: part for part in found.parts}
 
     def _all(self) -> Iterator[PublishedPart]:
         matches = {match.own: match for match in all_assets(self.storage)}
@@ -224,7 +232,8 @@ class _Publication:
             else part.known
             for part in parts
         ]
-        document = document_of_known(self.storage, known, expressions=True)
+        foreign = foreign_known(self.storage, self.options.foreign_depth, known)
+        document = document_of_known(self.storage, known, foreign, expressions=True)
         return with_classifications(document, attached(self.storage))
 
     def _write(
@@ -235,6 +244,7 @@ class _Publication:
         now: datetime,
         began: float,
         *,
+        foreign: str,
         whole: bool,
     ) -> bool:
         digest = digest_of(data)
@@ -253,6 +263,7 @@ class _Publication:
             made=now,
             seconds=round(self.seconds() - began, 3),
             whole=now.date() if whole or newest is None else newest.whole,
+            foreign=foreign,
         )
         DOCUMENT.save(self.storage, position)
         kept = {blob, name, newest.blob if newest else ""}

@@ -1,6 +1,6 @@
 """The document of lineage of the record: what is published and what is not yet, without history."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -8,6 +8,7 @@ from msgspec import structs
 
 from shared.catalog.port import AssetKey
 from shared.classifying.attached import attached, with_classifications
+from shared.foreign.remembered import foreign_known
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import Health, LineageDocument
 from shared.model import Column, Process
@@ -53,17 +54,20 @@ def document_of_record(
     if recorded is None:
         recorded = tuple(recorded_processes(storage, options))
     known = tuple(_known(storage, options, recorded, matches, failed, statements=statements))
-    document = document_of_known(storage, known, expressions=expressions or statements)
+    foreign = foreign_known(storage, options.foreign_depth, known)
+    document = document_of_known(storage, known, foreign, expressions=expressions or statements)
     return with_classifications(document, attached(storage)) if classified else document
 
 
-def document_of_known(storage: Storage, known: Sequence[KnownProcess], *, expressions: bool) -> LineageDocument:
-    """The document of these processes and of what ignored jobs have written to their data sets. Raises
-    StorageUnavailable.
+def document_of_known(
+    storage: Storage, known: Sequence[KnownProcess], foreign: Iterable[KnownProcess], *, expressions: bool
+) -> LineageDocument:
+    """The document of these processes, of what ignored jobs have written to their data sets, and of foreign processes.
+    Raises StorageUnavailable.
     """
     excluded = excluded_jobs(excluded_writes(storage), ((each.process, each.last) for each in known))
     unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
-    return document_of("record", (*known, *unseen), expressions=expressions)
+    return document_of("record", (*known, *unseen, *foreign), expressions=expressions)
 
 
 def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDocument, tuple[str, ...]]:

@@ -122,5 +122,10 @@ SPAN = ValueKind(
     read=_span,
     schema={"type": "string", "pattern": f"^{_SPAN.pattern}$"},
 )
+YES_OR_NO = ValueKind(
+    words="true or false", read=lambda value: value if isinstance(value, bool) else None, schema={"type": "boolean"}
+)
+FOREIGN_LINEAGE = "foreign_lineage"
+"""A key at the top of a file: whether the lineage that the catalog has from other programs counts; true by default."""
 SUBTABLE = ValueKind(words="a table", read=lambda value: value, schema={"type": "object"})
 """A table with keys of its own, which `RulesReader.table` reads."""

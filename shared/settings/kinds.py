@@ -51,10 +51,13 @@ def span(unit: str, *, never: bool = False) -> Number:
     )
 
 
-def whole(unit: str, maximum: int) -> Number:
-    """A parser of a whole number from 1 to `maximum`."""
+def whole(unit: str, maximum: int, *, least: int = 1) -> Number:
+    """A parser of a whole number from `least` to `maximum`."""
     return Number(
-        bounds=f"{unit}, from 1 to {maximum:,}", fits=lambda number: 0 < number <= maximum, read=int, value=int
+        bounds=f"{unit}, from {least} to {maximum:,}",
+        fits=lambda number: least <= number <= maximum,
+        read=int,
+        value=int,
     )
 
 

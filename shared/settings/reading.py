@@ -23,6 +23,7 @@ from shared.settings.table import (
     DATA,
     DOCUMENT,
     ENDPOINT,
+    FOREIGN_DEPTH,
     FORWARD,
     INSIGHTS,
     NAMES,
@@ -231,6 +232,7 @@ def load(
         indirect_columns=values["THROUGHLINE_INDIRECT_COLUMNS"],
         show_sql=values["THROUGHLINE_SHOW_SQL"],
         document=values[DOCUMENT],
+        foreign_depth=values[FOREIGN_DEPTH],
         document_keep=values["THROUGHLINE_KEEP_DAYS"],
         batch=values["THROUGHLINE_MAX_BATCH"],
         lookup=Lookup(

@@ -34,6 +34,7 @@ MAX_BATCH = 200
 MAX_CALLS_PER_SECOND = 1000
 MAX_WATCH_MINUTES = 7 * 24 * 60
 MAX_CANARY_MINUTES = 24 * 60
+MAX_FOREIGN_DEPTH = 20
 
 STORAGE = "AzureWebJobsStorage"
 ENDPOINT = "THROUGHLINE_CATALOG_ENDPOINT"
@@ -42,6 +43,7 @@ NAMES = "THROUGHLINE_NAMES"
 WATCH = "THROUGHLINE_WATCH"
 FORWARD = "THROUGHLINE_FORWARD"
 DOCUMENT = "THROUGHLINE_DOCUMENT"
+FOREIGN_DEPTH = "THROUGHLINE_FOREIGN_DEPTH"
 DATA = "THROUGHLINE_STORAGE"
 """Where the data is, for an app whose host keeps its own keys and leases in another account."""
 INSIGHTS = "APPLICATIONINSIGHTS_CONNECTION_STRING"
@@ -225,6 +227,13 @@ SETTINGS: tuple[Setting, ...] = (
         default="false",
         meaning="Publish the lineage document for the page and the API at an address",
         parse=yes_or_no,
+    ),
+    on_record(
+        name=FOREIGN_DEPTH,
+        default="0",
+        meaning="How many data sets away from ours the lineage of other programs (Power BI, Data Factory …) is read"
+        " from the catalog into the lineage document; 0: none is read",
+        parse=whole("data sets", MAX_FOREIGN_DEPTH, least=0),
     ),
     of_shell(
         name="THROUGHLINE_KEEP_DAYS",

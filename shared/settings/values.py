@@ -158,6 +158,7 @@ class Settings:
     indirect_columns: bool
     show_sql: bool
     document: bool
+    foreign_depth: int
     document_keep: timedelta
     batch: int
     lookup: Lookup

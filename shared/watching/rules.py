@@ -2,6 +2,8 @@
 
 The file is TOML: parsed, or refused with every mistake in it.
 
+    foreign_lineage = false          # what the catalog has from other programs does not count; true by default
+
     [quiet]                          # messages wait from … to …; breaking ones do not
     from = "20:00"
     to = "07:00"
@@ -30,7 +32,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from shared.lineage.document import LineageDocument
-from shared.rules_file.keys import TEXT, Key, ValueKind, list_of, one_of
+from shared.rules_file.keys import FOREIGN_LINEAGE, TEXT, YES_OR_NO, Key, ValueKind, list_of, one_of
 from shared.rules_file.reading import Remark, RulesEntry, RulesReader, did_you_mean, matcher
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.messages import Message
@@ -129,11 +131,14 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchRules:
-    """The channels, the rules in their order, and the quiet hours."""
+    """The channels, the rules in their order, and the quiet hours. `foreign_lineage`: whether what the catalog has from
+    other programs counts.
+    """
 
     channels: tuple[Channel, ...] = ()
     rules: tuple[RoutingRule, ...] = ()
     quiet: Quiet | None = None
+    foreign_lineage: bool = True
 
     def channels_for(self, message: Message) -> tuple[str, ...]:
         """The channels of the first rule that matches. Empty if no rule matches, or the rule has no channels."""
@@ -221,10 +226,11 @@ _RULE_KEYS = {
 def parse_watch_rules(text: str, place: str) -> WatchRules:
     """The rules in a file's text; `place` is its path, for messages. Raises Misconfigured with all its mistakes."""
     reader = RulesReader(text, place)
-    reader.only({"quiet", "channels", "rules"})
+    reader.only({"quiet", "channels", "rules", FOREIGN_LINEAGE})
     channels = reader.named(_CHANNEL_KEYS, "channels", limit=MAX_CHANNELS)
     rules = reader.entries(_RULE_KEYS, "rules", limit=MAX_RULES)
     quiet = reader.table(_QUIET_KEYS, "quiet").values
+    foreign_lineage = reader.value(YES_OR_NO, FOREIGN_LINEAGE)
     for name, entry in channels.items():
         _check_channel(name, entry, reader)
     for entry in rules:
@@ -238,6 +244,7 @@ def parse_watch_rules(text: str, place: str) -> WatchRules:
         channels=tuple(Channel(name=name, **entry.values) for name, entry in channels.items()),
         rules=tuple(_rule(entry) for entry in rules),
         quiet=_quiet(quiet) if quiet else None,
+        foreign_lineage=foreign_lineage is not False,
     )
 
 

@@ -53,7 +53,8 @@ class Subject:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Affected:
     """A data set that depends on what changes. `verdict`: BROKEN or UNKNOWN; `columns`: those that depend on it, empty
-    where the whole data set does; `policies`: of the rules file, that are about it.
+    where the whole data set does; `policies`: of the rules file, that are about it. `is_foreign`: only the catalog
+    names it, such as a report of another program.
     """
 
     dataset: str
@@ -65,12 +66,19 @@ class Affected:
     classifications: tuple[str, ...]
     policies: tuple[str, ...]
     way: tuple[UpstreamStep, ...]
+    is_foreign: bool = False
 
     @property
     def text(self) -> str:
         """One line of a message."""
         named = ", ".join(f"{self.name}.{column}" if column else f"{self.name} (all rows)" for column in self.columns)
-        facts = (("owner", (self.owner,)), ("classified", self.classifications), ("policy", self.policies))
+        foreign_type = self.type if self.is_foreign else ""
+        facts = (
+            ("type", (foreign_type,)),
+            ("owner", (self.owner,)),
+            ("classified", self.classifications),
+            ("policy", self.policies),
+        )
         known = "; ".join(f"{word} {', '.join(values)}" for word, values in facts if any(values))
         verb = "break" if self.verdict is Verdict.BROKEN else "may break"
         return f"{verb}: {named or self.name}{f' ({known})' if known else ''}"
@@ -217,4 +225,5 @@ class BreakageQuestion:
             classifications=tuple(sorted(tags)),
             policies=tuple(policy.name for policy in self.policies if policy.is_about(dependent.dataset, columns)),
             way=tuple(map(self.lineage.step, dependent.way)),
+            is_foreign=dataset.is_foreign,
         )

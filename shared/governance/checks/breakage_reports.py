@@ -56,7 +56,7 @@ def _row(affected: Affected) -> str:
     names = (column or "(all rows)" for column in affected.columns)
     cells = (
         _WORDS[affected.verdict],
-        _code(affected.dataset),
+        _code(f"{affected.name} ({affected.type})" if affected.is_foreign else affected.dataset),
         *(", ".join(map(_code, values)) for values in (names, [affected.owner], affected.classifications)),
         ", ".join(map(_code, affected.policies)),
         "<br>".join(_code(step) for step in affected.way),

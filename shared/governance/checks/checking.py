@@ -67,6 +67,7 @@ def check(
     were not read. `dataset`: check only what policies demand of this data set; the result is empty if no policy names
     it.
     """
+    document = rules.judged(document)
     lineage = lineage_of(document)
     tags = propagate(document, rules, today=facts.now.date(), catalog=catalog.tags)
     unread = _unread(document, rules, catalog)

@@ -174,6 +174,7 @@ NO_LINEAGE = {
     "THROUGHLINE_CANARY_SCOPE": "how these are signed in",
     "THROUGHLINE_CANARY_MINUTES": "how often",
     "THROUGHLINE_DOCUMENT": "whether lineage is published as a document, too",
+    "THROUGHLINE_FOREIGN_DEPTH": "what the document has beside the lineage of events",
     "THROUGHLINE_KEEP_DAYS": "how long the documents of earlier days are kept",
     "THROUGHLINE_TELEMETRY": "where spans go",
     "APPLICATIONINSIGHTS_CONNECTION_STRING": "where spans go",

@@ -104,6 +104,7 @@ def _question(context: typer.Context, home: Home, lake: str, rules_place: str) -
             "there is no lineage yet, so what breaks is not known: `throughline status` shows what has arrived",
             code=NOT_KNOWN,
         )
+    document = rules.judged(document)
     tags = catalog_reading(context, home, document, rules).tags
     return BreakageQuestion(
         index=LineageIndex(document),

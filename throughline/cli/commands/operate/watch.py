@@ -67,23 +67,24 @@ def watch(
     policies = _policies(parts, policy)
     names = [each.name for each in policies.policies] if policies else []
 
-    def look() -> Snapshot:
+    def look(routing: WatchRules) -> Snapshot:
         if lake:
             return _lake(lake, policies, parts.read_catalog)
         gates = gates_of(policies, parts.read_catalog) if policies else no_gates
-        return recorded_snapshot(parts.storage, parts.publishing, gates)
+        with_foreign = routing.foreign_lineage
+        return recorded_snapshot(parts.storage, parts.publishing, gates, with_foreign=with_foreign)
 
     if plan:
         routing = _options(parts, rules).rules if rules else parts.watching.rules if parts.watching else WatchRules()
         with reported():
-            found = look()
+            found = look(routing)
             _note_unmatched(routing, found, names)
             _show(pending_messages(parts.storage, source, found, datetime.now(UTC)), as_json=as_json)
         return
     options = replace(_options(parts, rules), source=source)
 
     def noted() -> Snapshot:
-        found = look()
+        found = look(options.rules)
         _note_unmatched(options.rules, found, names)
         return found
 
@@ -92,7 +93,7 @@ def watch(
             done = watch_round(parts.storage, options, noted, at_once=True)
         _report(done, as_json=as_json)
         return
-    _go_on(parts, options, look, as_json=as_json)
+    _go_on(parts, options, lambda: look(options.rules), as_json=as_json)
 
 
 def _options(parts: Worker, rules: Path | None) -> WatchOptions:
