@@ -16,9 +16,22 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.errors import TooLarge, Unreadable
-from shared.openlineage.facets import DATASETS, NAME, is_crowded
+from shared.openlineage.facets import DATASET, DATASETS, NAME, is_crowded
 from shared.openlineage.salvage import repaired, salvage
-from shared.openlineage.wire import DatasetEvent, Envelope, EventType, JobEvent, Parent, Run, RunEvent, RunRef
+from shared.openlineage.wire import (
+    Dataset,
+    DatasetEvent,
+    Envelope,
+    EventType,
+    Job,
+    JobEvent,
+    JobFacets,
+    JobType,
+    Parent,
+    Run,
+    RunEvent,
+    RunRef,
+)
 
 ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
 RUNNING = "RUNNING"
@@ -182,20 +195,37 @@ def _looks_like_uuid(text: str) -> bool:
 
 def _static_event(event: JobEvent | DatasetEvent, omitted: tuple[str, ...]) -> Event:
     """A job event with data sets as a run that completed at its time, with an id made of job and time: a repeated event
-    is the same run, a later one replaces it. A data set event has no lineage.
+    is the same run, a later one replaces it. So is a data set event that says what feeds its data set (a view, say):
+    its job is the data set itself. Others have no lineage.
     """
-    if isinstance(event, JobEvent) and (event.inputs or event.outputs):
-        identity = f"{event.job.namespace}\n{event.job.name}\n{_time(event.event_time).isoformat()}"
-        body = RunEvent(
-            event_time=event.event_time,
-            event_type="COMPLETE",
-            run=Run(run_id=str(uuid5(NAMESPACE_URL, identity))),
-            job=event.job,
-            inputs=event.inputs,
-            outputs=event.outputs,
-        )
-        return _run_event(body, omitted)
-    return Event(run_id="", time=_time(event.event_time), type="OTHER", body=None, omitted=omitted)
+    job, inputs, outputs = _declared_of(event)
+    if not (inputs or outputs):
+        return Event(run_id="", time=_time(event.event_time), type="OTHER", body=None, omitted=omitted)
+    identity = f"{job.namespace}\n{job.name}\n{_time(event.event_time).isoformat()}"
+    body = RunEvent(
+        event_time=event.event_time,
+        event_type="COMPLETE",
+        run=Run(run_id=str(uuid5(NAMESPACE_URL, identity))),
+        job=job,
+        inputs=inputs,
+        outputs=outputs,
+    )
+    return _run_event(body, omitted)
+
+
+_Datasets = tuple[Dataset, ...] | None
+
+
+def _declared_of(event: JobEvent | DatasetEvent) -> tuple[Job, _Datasets, _Datasets]:
+    """The job of an event without a run, with what it reads and writes."""
+    if isinstance(event, JobEvent):
+        return event.job, event.inputs, event.outputs
+    dataset, facets = event.dataset, event.dataset.facets
+    job_facets = JobFacets(job_type=JobType(job_type=DATASET))
+    job = Job(namespace=dataset.namespace, name=dataset.name, facets=job_facets)
+    columns = facets.column_lineage if facets else None
+    is_fed = bool(facets and facets.lineage and facets.lineage.has_content)
+    return job, None, (dataset,) if is_fed or (columns and (columns.fields or columns.dataset)) else None
 
 
 def _check_name(name: str, field: str) -> None:

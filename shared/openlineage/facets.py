@@ -203,6 +203,11 @@ class DatasetLineage(Wire, frozen=True):
     inputs: SourcesOf | None = None
     fields: Annotated[dict[ColumnName, LineageField], Columns] | None = None
 
+    @property
+    def has_content(self) -> bool:
+        """Whether it states inputs or columns. An empty list of inputs states that nothing feeds the data set."""
+        return self.inputs is not None or bool(self.fields)
+
 
 class LineageEntry(DatasetLineage, frozen=True, kw_only=True):
     """The same of the data set or the job that the entry names."""

@@ -194,17 +194,12 @@ def with_sources(outputs: Iterable[MergedDataset], explicit: Explicit) -> tuple[
 def _targets(body: RunEvent) -> Iterator[tuple[DatasetKey, DatasetLineage]]:
     """The data sets that explicit lineage is about: outputs with the facet, and those of the job's entries."""
     for output in body.outputs or ():
-        if output.facets and output.facets.lineage and _has_content(output.facets.lineage):
+        if output.facets and output.facets.lineage and output.facets.lineage.has_content:
             yield (output.namespace, output.name), output.facets.lineage
     for entry in _entries(body):
         named = entry.namespace is not None and entry.name is not None
-        if named and entry.type == DATASET and _has_content(entry):
+        if named and entry.type == DATASET and entry.has_content:
             yield (entry.namespace or "", entry.name or ""), entry
-
-
-def _has_content(lineage: DatasetLineage) -> bool:
-    """Whether an entry states inputs or columns. An empty list of inputs states that nothing feeds the data set."""
-    return lineage.inputs is not None or bool(lineage.fields)
 
 
 def _entries(body: RunEvent) -> tuple[LineageEntry, ...]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from shared.model import Asset, Origin, Process, RunLineage, Span
 from shared.naming.canonical import canonical, is_noise
 from shared.naming.stores.families import Identity
-from shared.openlineage.operations import HIVE_OPERATIONS, UNKNOWN, Operation, split_job_name
+from shared.openlineage.operations import DECLARED, DECLARED_JOBS, HIVE_OPERATIONS, UNKNOWN, Operation, split_job_name
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.selection import CHECK, CHECKS
 from shared.openlineage.wire import STREAMING
@@ -86,7 +86,9 @@ def translate(
     )
     processes = work.processes(
         recover(run, work.datasets, operation),
-        lambda process: not (operation is UNKNOWN and _only_itself(process)) and bool(run.ended or process.inputs),
+        lambda process: (
+            not (operation in {UNKNOWN, DECLARED} and _only_itself(process)) and bool(run.ended or process.inputs)
+        ),
     )
     if not processes:
         return Skip(reason=_why_nothing(run, has_outputs=bool(work.datasets.outputs)))
@@ -96,7 +98,9 @@ def translate(
 
 
 def _operation_in(run: MergedRun) -> Operation:
-    """The operation that Hive names, or the node in the job's name."""
+    """The operation of what has no job of its own, the one that Hive names, or the node in the job's name."""
+    if run.job_type in DECLARED_JOBS:
+        return DECLARED
     in_name = split_job_name(run.job.name, run.application.name if run.application else "")[1]
     return HIVE_OPERATIONS.get(run.hive_operation, in_name)
 

@@ -511,6 +511,16 @@ DECLARED: dict[str, tuple[Json, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "job event whose run is null": ({"job": {"namespace": "n", "name": "j"}, "run": None, "inputs": None}, (), ()),
     "data set event": ({"dataset": {"namespace": "n", "name": "d", "facets": {}}}, (), ()),
+    "data set event of a table that nothing is said to feed": (
+        {"dataset": {"namespace": "n", "name": "d", "facets": {"lineage": {"fields": {}}}}},
+        (),
+        (),
+    ),
+    "data set event of a view": (
+        {"dataset": {"namespace": "n", "name": "j", "facets": {"lineage": {"inputs": []}}}},
+        ("j",),
+        (),
+    ),
     "data set event with a bad facet": (
         {"dataset": {"namespace": "n", "name": "d", "facets": {"schema": 1, "symlinks": {"identifiers": []}}}},
         (),
