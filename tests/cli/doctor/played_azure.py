@@ -28,9 +28,15 @@ TOPIC = f"{BASE}/providers/Microsoft.EventGrid/systemTopics/evgt-lineage"
 EVENTS = f"{TOPIC}/eventSubscriptions/events"
 INSIGHTS = f"{BASE}/providers/Microsoft.Insights"
 ACTION_GROUP = f"{INSIGHTS}/actionGroups/ag-lineage"
-RECEIVER, WORKER = "func-receiver-x", "func-worker-x"
+LINEAGE_STORAGE = f"{ACCOUNTS}/stlinlineage"
+RECEIVER, WORKER, LINEAGE = "func-receiver-x", "func-worker-x", "func-lineage-x"
 SITES = {name: f"{BASE}/providers/Microsoft.Web/sites/{name}" for name in (RECEIVER, WORKER)}
-PRINCIPALS = {RECEIVER: "11111111-0000-4000-8000-000000000001", WORKER: "11111111-0000-4000-8000-000000000002"}
+PAGE = f"{BASE}/providers/Microsoft.Web/sites/{LINEAGE}"
+PRINCIPALS = {
+    RECEIVER: "11111111-0000-4000-8000-000000000001",
+    WORKER: "11111111-0000-4000-8000-000000000002",
+    LINEAGE: "11111111-0000-4000-8000-000000000003",
+}
 SECRET = "never-to-be-shown"  # noqa: S105 - planted, to see that nothing shows it
 
 OFF = {RECEIVER: FUNCTIONS[1:], WORKER: FUNCTIONS[:1]}
@@ -165,7 +171,7 @@ COLUMNS = ("Kind", "App", "Times", "Last", "Text", "Undelivered")
 def _site(name: str) -> dict[str, Any]:
     identity = {"principalId": PRINCIPALS[name], "clientId": f"client-{name}"}
     return {
-        "id": SITES[name],
+        "id": {**SITES, LINEAGE: PAGE}[name],
         "identity": {"type": "UserAssigned", "userAssignedIdentities": {f"{BASE}/…/id-{name}": identity}},
         "properties": {"state": "Running", "defaultHostName": f"{name}.azurewebsites.net", "functionAppConfig": None},
     }
@@ -179,18 +185,18 @@ def _functions(name: str) -> dict[str, Any]:
             {
                 "name": f"{name}/{each}",
                 "properties": {
-                    "isDisabled": each in OFF[name],
+                    "isDisabled": each in OFF.get(name, ()),
                     "config": {"bindings": [trigger] if each == "parser_function" else []},
                 },
             }
-            for each in FUNCTIONS
+            for each in (("lineage_function",) if name == LINEAGE else FUNCTIONS)
         ],
         "nextLink": None,
     }
 
 
 def _app(name: str) -> dict[str, Any]:
-    site = SITES[name]
+    site = {**SITES, LINEAGE: PAGE}[name]
     return {
         site: _site(name),
         f"{site}/config/web": {"properties": {"linuxFxVersion": "PYTHON|3.11", "alwaysOn": True}},
@@ -205,7 +211,7 @@ def _app(name: str) -> dict[str, Any]:
 
 
 def _settings(name: str) -> dict[str, str]:
-    account = "streclineage" if name == RECEIVER else "stlineage"
+    account = {RECEIVER: "streclineage", LINEAGE: "stlinlineage"}.get(name, "stlineage")
     receiver = {
         "THROUGHLINE_STORAGE__blobServiceUri": "https://stlineage.blob.core.windows.net/",
         "THROUGHLINE_STORAGE__tableServiceUri": "https://stlineage.table.core.windows.net/",
@@ -215,6 +221,7 @@ def _settings(name: str) -> dict[str, str]:
         "THROUGHLINE_CATALOG_ENDPOINT": "https://pv.purview.azure.com/datamap/api/atlas/v2",
         "AzureFunctionsWebHost__hostid": "worker",
     }
+    page = receiver | {"AzureFunctionsWebHost__hostid": "lineage", "AzureWebJobsDisableHomepage": "true"}
     return {
         "AzureWebJobsStorage__blobServiceUri": f"https://{account}.blob.core.windows.net/",
         "AzureWebJobsStorage__queueServiceUri": f"https://{account}.queue.core.windows.net/",
@@ -226,7 +233,7 @@ def _settings(name: str) -> dict[str, str]:
         "FUNCTIONS_WORKER_RUNTIME": "python",
         "FUNCTIONS_EXTENSION_VERSION": "~4",
         "WEBSITE_RUN_FROM_PACKAGE": "1",
-        **(worker if name == WORKER else receiver),
+        **{WORKER: worker, LINEAGE: page}.get(name, receiver),
     }
 
 
@@ -246,6 +253,7 @@ def _account(name: str) -> dict[str, Any]:
 SCOPES: dict[str, Callable[[Mapping[str, str]], str]] = {
     "storage": lambda _: STORAGE,
     "receiverStorage": lambda _: RECEIVER_STORAGE,
+    "lineageStorage": lambda _: LINEAGE_STORAGE,
     "container": lambda grant: f"{STORAGE}/blobServices/default/containers/{grant['of']}",
     "table": lambda grant: f"{STORAGE}/tableServices/default/tables/{grant['of']}",
     "insights": lambda _: f"{INSIGHTS}/components/appi-lineage",
@@ -326,4 +334,27 @@ def healthy(receiver_url: str = f"https://{RECEIVER}.azurewebsites.net") -> Play
         played.resources[site]["properties"]["defaultHostName"] = host
     base = played.resources[EVENTS]["properties"]["destination"]["properties"]
     base["endpointBaseUrl"] = f"https://{host}/runtime/webhooks/blobs"
+    return played
+
+
+def with_lineage(played: PlayedAzure) -> PlayedAzure:
+    """The same deployment with the app of the lineage page."""
+    provider = {
+        "enabled": True,
+        "validation": {"defaultAuthorizationPolicy": {"allowedPrincipals": {"groups": ["stewards", "analysts"]}}},
+    }
+    played.resources |= _app(LINEAGE) | {
+        f"{PAGE}/config/authsettingsV2": {
+            "properties": {
+                "platform": {"enabled": True},
+                "globalValidation": {"requireAuthentication": True},
+                "identityProviders": {"azureActiveDirectory": provider},
+            }
+        }
+    }
+    played.resources[ACCOUNTS]["value"].append(_account("stlinlineage"))
+    played.settings[LINEAGE] = _settings(LINEAGE)
+    played.settings[WORKER]["THROUGHLINE_DOCUMENT"] = "true"
+    played.roles[PRINCIPALS[LINEAGE]] = roles_of("lineage")
+    played.outputs |= {"lineagE_NAME": LINEAGE, "lineagE_URL": f"https://{LINEAGE}.azurewebsites.net"}
     return played

@@ -14,6 +14,8 @@ from tests.cli.doctor.played_azure import (
     EVENTS,
     GROUP,
     INSIGHTS,
+    LINEAGE,
+    PAGE,
     PRINCIPALS,
     RECEIVER,
     SECRET,
@@ -26,6 +28,7 @@ from tests.cli.doctor.played_azure import (
     deployment,
     healthy,
     row,
+    with_lineage,
 )
 from tests.support.deployment import Root
 from throughline.cli.checks.azure.deployed import Deployed, DeploymentQuery
@@ -337,6 +340,51 @@ def test_a_healthy_deployment_has_only_good_findings(root: Root) -> None:
     assert SECRET not in str(found)
 
 
+def auth(**properties: Any) -> Change:
+    return lambda azure, _: azure.resources[f"{PAGE}/config/authsettingsV2"]["properties"].update(properties)
+
+
+def only_the_tenant(azure: PlayedAzure, _: Root) -> None:
+    provider = azure.resources[f"{PAGE}/config/authsettingsV2"]["properties"]["identityProviders"]
+    provider["azureActiveDirectory"]["validation"].clear()
+
+
+def no_reader(azure: PlayedAzure, _: Root) -> None:
+    held = azure.roles[PRINCIPALS[LINEAGE]]
+    held[:] = [each for each in held if "2a2b9908" not in each["roleDefinitionId"]]
+
+
+OF_PAGE: dict[str, tuple[Change, str, str]] = {
+    "sign-in-off": (auth(globalValidation={"requireAuthentication": False}), "lineage sign-in", TEMPLATE),
+    "sign-in-open": (only_the_tenant, "lineage sign-in", TEMPLATE),
+    "app-missing": (without_resource(PAGE), "lineage", TEMPLATE),
+    "account-missing": (lambda azure, _: azure.resources[ACCOUNTS]["value"].pop(), "storage account", "az storage"),
+    "role-missing": (no_reader, "lineage's roles", "containers/published --role 'Storage Blob Data Reader'"),
+    "function-missing": (
+        lambda azure, _: azure.resources[f"{PAGE}/functions"]["value"][0].update(name=f"{LINEAGE}/other"),
+        "lineage's functions",
+        DEPLOY,
+    ),
+    "setting-missing": (setting(LINEAGE, "AzureWebJobsDisableHomepage", None), "lineage's settings", TEMPLATE),
+    "setting-differs": (setting(WORKER, "THROUGHLINE_DOCUMENT", "false"), "worker's settings", TEMPLATE),
+}
+
+
+@pytest.mark.parametrize("code", OF_PAGE)
+def test_the_app_of_the_lineage_page_is_checked_where_there_is_one(code: str, root: Root) -> None:
+    change, subject, command = OF_PAGE[code]
+    azure = with_lineage(healthy(root.url))
+    found, _ = check(azure)
+    assert [finding for finding in found if not finding.good] == []
+    assert {"lineage", "lineage's roles", "lineage's host", "lineage sign-in"} <= {each.subject for each in found}
+    azure = with_lineage(healthy(root.url))
+    change(azure, root)
+    found, _ = check(azure)
+    (wrong,) = [each for each in found if each.code == code]
+    assert (wrong.subject, command in wrong.command) == (subject, True), wrong
+    assert SECRET not in str(found)
+
+
 def test_a_deployment_that_was_never_good_is_reported_with_its_reason(root: Root) -> None:
     azure = healthy(root.url)
     never_good(azure, root)
@@ -483,7 +531,9 @@ def test_the_check_calls_only_commands_that_read(root: Root) -> None:
 def test_every_rule_about_azure_has_a_case() -> None:
     about = ("Into Azure", "The deployment", "The apps", "The host", "Delivery of events")
     rules = {rule.code for section in about for rule in SECTIONS[section]}
-    assert rules - set(CASES) == {"az-missing"}, "that one needs a machine without az: test_doctor_command"
+    assert rules - set(CASES) - set(OF_PAGE) == {"az-missing"}, (
+        "that one needs a machine without az: test_doctor_command"
+    )
 
 
 @pytest.mark.parametrize("index", [0, 1])

@@ -16,7 +16,7 @@ from shared.catalog.port import AssetKey, HeldProcess, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.telemetry.kinds import CALL
 from shared.telemetry.port import Telemetry
-from tests.cli.doctor.played_azure import ACCOUNTS, GROUP, PRINCIPALS, RECEIVER
+from tests.cli.doctor.played_azure import ACCOUNTS, GROUP, LINEAGE, PAGE, PRINCIPALS, RECEIVER, with_lineage
 from tests.support.played_receiver import PRODUCTION
 from tests.support.played_subscription import OLD, PlayedSubscription
 from throughline.cli.prove.claims import CLAIMS
@@ -146,6 +146,14 @@ def take_a_role(subscription: PlayedSubscription) -> None:
     subscription.azure.roles[PRINCIPALS[RECEIVER]].pop()
 
 
+def take_the_role_of_the_page(subscription: PlayedSubscription) -> None:
+    with_lineage(subscription.azure).roles[PRINCIPALS[LINEAGE]].pop(2)
+
+
+def take_the_page(subscription: PlayedSubscription) -> None:
+    with_lineage(subscription.azure).resources.pop(PAGE)
+
+
 def by_queue(subscription: PlayedSubscription) -> None:
     subscription.azure.outputs["delivery"] = "queue"
     for account in subscription.azure.resources[ACCOUNTS]["value"]:
@@ -164,6 +172,8 @@ CASES = (
         subscription={"changes": [MODIFIED]},
     ),
     Case(claim="roles", reason="no Monitoring Metrics Publisher", change=take_a_role),
+    Case(claim="roles", reason="no Storage Blob Data Reader", change=take_the_role_of_the_page),
+    Case(claim="roles", reason="an app is missing", change=take_the_page),
     Case(claim="keys", reason="wrong_key got 400, not 401", subscription={"open_to": frozenset({"wrong key"})}),
     Case(
         claim="entra",

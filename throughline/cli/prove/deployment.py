@@ -13,7 +13,7 @@ from typing import Any
 
 from shared.canary.run import FAIL, canary_run
 from throughline.cli.checks.azure import rights
-from throughline.cli.checks.azure.apps import apps_of
+from throughline.cli.checks.azure.apps import apps_of, parts_of
 from throughline.cli.checks.findings import collected
 from throughline.cli.deploy.errors import DeployError
 from throughline.cli.deploy.progress import Progress
@@ -56,7 +56,7 @@ def roles(context: ProofContext) -> Mapping[str, Evidence]:
     _, apps = collected(apps_of(context.deployed))
     results = [result for app in apps for result in rights.roles(context.deployed, app)]
     missing = [result.found.partition(" on ")[0] for result in results if not result.good]
-    if len(apps) < len(("receiver", "worker")):
+    if len(apps) < len(parts_of(context.deployed)):
         return {"roles": refuted("an app is missing", apps=len(apps))}
     return {"roles": judged("; ".join(missing), apps=len(apps), missing=len(missing))}
 

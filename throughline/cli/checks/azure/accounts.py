@@ -1,4 +1,4 @@
-"""The storage accounts of a deployment: the one with the data, and the one of the receiver's host."""
+"""The storage accounts of a deployment: the one with the data, and those of the hosts of receiver and lineage page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +16,9 @@ class Accounts:
     by_name: Mapping[str, Mapping[str, Any]]
 
     def host_of(self, part: str) -> str:
-        """The account of the host of `part` (receiver, worker): infra/main.bicep makes `strec…` beside `st…`."""
-        return f"strec{self.data.removeprefix('st')}" if part == "receiver" else self.data
+        """The account of the host of `part`: infra/main.bicep makes `strec…` and `stlin…` beside `st…`."""
+        prefix = {"receiver": "strec", "lineage": "stlin"}.get(part)
+        return f"{prefix}{self.data.removeprefix('st')}" if prefix else self.data
 
     def endpoint(self, name: str, kind: str) -> str:
         """An account's endpoint for blob, queue or table; empty where there is no such account."""

@@ -1,6 +1,6 @@
-"""The two function apps: whether they run, from which code, as whom."""
+"""The function apps: whether they run, from which code, as whom."""
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,17 +8,22 @@ from throughline.cli.checks.azure.deployed import Deployed
 from throughline.cli.checks.azure.reading import WEB, get, listed
 from throughline.cli.checks.findings import CheckResult, Places, bad, good
 
-_RUNS = {"receiver": ("receiver_function",), "worker": ("parser_function", "sweeper_function")}
+LINEAGE = "lineage"
+_RUNS = {
+    "receiver": ("receiver_function",),
+    "worker": ("parser_function", "sweeper_function"),
+    LINEAGE: ("lineage_function",),
+}
 FUNCTIONS = (*_RUNS["receiver"], *_RUNS["worker"])
-"""Every package holds all of them; each app has those of the other one switched off."""
+"""The package of receiver and worker holds all of them; each app has those of the other one switched off."""
 
-_OUTPUTS = {"receiver": "RECEIVER_NAME", "worker": "WORKER_NAME"}
+_OUTPUTS = {"receiver": "RECEIVER_NAME", "worker": "WORKER_NAME", LINEAGE: "LINEAGE_NAME"}
 PARSER = "parser_function"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionApp:
-    """One of the apps as Resource Manager shows it. `part` is receiver or worker; `identity` its own."""
+    """One of the apps as Resource Manager shows it. `part` is receiver, worker or lineage; `identity` its own."""
 
     part: str
     name: str
@@ -39,11 +44,16 @@ class FunctionApp:
         return str(self.properties.get("defaultHostName") or "")
 
 
+def parts_of(deployed: Deployed) -> tuple[str, ...]:
+    """The parts that the deployment should have an app of: with the lineage page, or without."""
+    return tuple(part for part, output in _OUTPUTS.items() if part != LINEAGE or deployed.outputs.get(output))
+
+
 def apps_of(deployed: Deployed) -> Generator[CheckResult, None, tuple[FunctionApp, ...]]:
     """The apps that there are, with what is wrong with each as a resource."""
     found = []
-    for part, output in _OUTPUTS.items():
-        name = deployed.outputs[output]
+    for part in parts_of(deployed):
+        name = deployed.outputs[_OUTPUTS[part]]
         app_id = deployed.resource(f"Microsoft.Web/sites/{name}")
         site = get(deployed.az, app_id, WEB)
         if site is None:
@@ -90,18 +100,21 @@ def code(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     if not found:
         yield bad("code-missing", subject, f"{app.name} lists no function", **app.places)
         return
-    missing = [name for name in FUNCTIONS if name not in found]
+    held = _RUNS[LINEAGE] if app.part == LINEAGE else FUNCTIONS
+    missing = [name for name in held if name not in found]
     if missing:
         yield bad("function-missing", subject, f"{app.name} lacks {', '.join(missing)}", **app.places)
         return
-    on = f"{', '.join(_RUNS[app.part])}; the others are off"
-    yield from list(_switched(app, found, subject)) or [good(subject, on)]
+    on = ", ".join(_RUNS[app.part]) + ("; the others are off" if len(held) > 1 else "")
+    yield from list(_switched(app, held, found, subject)) or [good(subject, on)]
     if app.part == "worker":
         yield from _delivery(deployed, app, found[PARSER])
 
 
-def _switched(app: FunctionApp, found: Mapping[str, Mapping[str, Any]], subject: str) -> Iterator[CheckResult]:
-    for name in FUNCTIONS:
+def _switched(
+    app: FunctionApp, held: Iterable[str], found: Mapping[str, Mapping[str, Any]], subject: str
+) -> Iterator[CheckResult]:
+    for name in held:
         off, wanted = bool(found[name].get("isDisabled")), name in _RUNS[app.part]
         if off and wanted:
             yield bad("function-off", subject, f"{name} is off", **app.places)
@@ -139,3 +152,23 @@ def runtime(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     if not always:
         wrong.append(bad("always-on-off", subject, f"{app.name} is not always on", **app.places))
     yield from wrong or [good(subject, f"Python {version}" + ("" if app.flex else ", always on"))]
+
+
+def sign_in(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
+    """Whether App Service asks people to sign in to the lineage page, and lets in members of groups alone.
+
+    https://learn.microsoft.com/rest/api/appservice/web-apps/get-auth-settings-v2-without-secrets
+    """
+    subject = "lineage sign-in"
+    answer = get(deployed.az, f"{app.id}/config/authsettingsV2", WEB) or {}
+    settings = answer.get("properties") or {}
+    provider = (settings.get("identityProviders") or {}).get("azureActiveDirectory") or {}
+    policy = (provider.get("validation") or {}).get("defaultAuthorizationPolicy") or {}
+    groups = (policy.get("allowedPrincipals") or {}).get("groups") or ()
+    is_on = (settings.get("platform") or {}).get("enabled") and provider.get("enabled")
+    if not (is_on and (settings.get("globalValidation") or {}).get("requireAuthentication")):
+        yield bad("sign-in-off", subject, f"{app.name} asks nobody to sign in", **app.places)
+    elif not groups:
+        yield bad("sign-in-open", subject, f"{app.name} lets in everybody of the tenant", **app.places)
+    else:
+        yield good(subject, f"Entra ID, {len(groups)} groups")

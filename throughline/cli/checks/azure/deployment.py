@@ -29,6 +29,7 @@ _OF_PART: Mapping[str, tuple[tuple[str, Look], ...]] = {
         ("deliveries", events.deliveries),
         ("poison queue", events.poison),
     ),
+    apps.LINEAGE: (("sign-in", apps.sign_in),),
 }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from throughline.cli.checks.azure.accounts import accounts_of
-from throughline.cli.checks.azure.apps import FunctionApp
+from throughline.cli.checks.azure.apps import FunctionApp, parts_of
 from throughline.cli.checks.azure.deployed import Deployed
 from throughline.cli.checks.azure.reading import ACTION_GROUPS, ALERT_RULES, COMPONENTS, get, listed, once
 from throughline.cli.checks.findings import CheckResult, bad, good
@@ -33,7 +33,7 @@ def roles(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
 def needed_roles(
     deployed: Deployed, part: str, table: Sequence[Mapping[str, str]] | None = None
 ) -> list[Mapping[str, str]]:
-    """The rows for a part (receiver, worker) in the table of rights, each with its `scope`: a resource id.
+    """The rows for a part (receiver, worker, lineage) in the table of rights, each with its `scope`: a resource id.
 
     `table` is that of ROLES unless given. Raises AzureCliError.
     """
@@ -44,6 +44,7 @@ def needed_roles(
         "container": f"{data}/blobServices/default/containers/{{of}}",
         "table": f"{data}/tableServices/default/tables/{{of}}",
         "receiverStorage": deployed.resource(f"Microsoft.Storage/storageAccounts/{accounts.host_of('receiver')}"),
+        "lineageStorage": deployed.resource(f"Microsoft.Storage/storageAccounts/{accounts.host_of('lineage')}"),
         "insights": _component(deployed),
     }
     delivery = deployed.outputs["DELIVERY"]
@@ -76,15 +77,13 @@ def _component(deployed: Deployed) -> str:
 def network(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[CheckResult]:
     """Whether the accounts are there and let the apps in."""
     accounts = accounts_of(deployed)
-    if accounts.data not in accounts.by_name:
-        what = f"there is no account {accounts.data}"
+    names = dict.fromkeys((accounts.data, *(accounts.host_of(part) for part in parts_of(deployed))))
+    missing = [name for name in names if name not in accounts.by_name]
+    if missing:
+        what = f"there is no account {', '.join(missing)}"
         yield bad("account-missing", "storage account", what, **deployed.places)
         return
-    closed = [
-        name
-        for name in dict.fromkeys((accounts.data, accounts.host_of("receiver")))
-        if is_closed(accounts.by_name[name]["properties"])
-    ]
+    closed = [name for name in names if is_closed(accounts.by_name[name]["properties"])]
     outside = [app.name for app in apps if not app.properties.get("virtualNetworkSubnetId")]
     if closed and outside:
         what = f"{', '.join(closed)} closed to public networks; {', '.join(outside)} in no network"

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from throughline.cli.checks.azure.accounts import accounts_of
-from throughline.cli.checks.azure.apps import FunctionApp
+from throughline.cli.checks.azure.apps import LINEAGE, FunctionApp, parts_of
 from throughline.cli.checks.azure.deployed import Deployed
 from throughline.cli.checks.azure.reading import WEB, listed
 from throughline.cli.checks.findings import CheckResult, bad, good
@@ -56,6 +56,10 @@ def _expected(deployed: Deployed, app: FunctionApp) -> dict[str, str]:
         found["THROUGHLINE_STORAGE__tableServiceUri"] = accounts.endpoint(data, "table")
     if app.part == "worker":
         found["THROUGHLINE_CATALOG_ENDPOINT"] = ""
+        if LINEAGE in parts_of(deployed):
+            found["THROUGHLINE_DOCUMENT"] = "true"
+    if app.part == LINEAGE:
+        found["AzureWebJobsDisableHomepage"] = "true"
     if not app.flex:
         found |= {"FUNCTIONS_WORKER_RUNTIME": "python", "FUNCTIONS_EXTENSION_VERSION": "~4"}
         found["WEBSITE_RUN_FROM_PACKAGE"] = "1"

@@ -55,7 +55,7 @@ def doctor(
 
     Without options it checks this machine, and storage, catalog and counts of the Throughline that the environment
     names, else of the local world. --group also checks a deployment in Azure, by `az`: sign-in, outputs, apps, roles,
-    settings, secrets, host, Event Grid, log and alerts. It only reads, and shows no key.
+    settings, secrets, host, Event Grid, sign-in of the lineage page, log and alerts. It only reads, and shows no key.
 
     --catalog writes a data set called `throughlinedoctor` and removes it. --listener posts two events as a listener
     does, follows them to the catalog, and withdraws them with a third one, as `throughline canary` does.
