@@ -1,7 +1,7 @@
 """Follow the document of lineage: from columns or data sets, upstream and downstream, at a point of time."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -50,25 +50,28 @@ class LineageGraph:
                 "the record has no history, so lineage as of a time is not known: use --lake with the lake's folder"
             )
         self.document = document
-        self.edges: tuple[int, ...] = tuple(
-            number
-            for number, edge in enumerate(document.edges)
-            if (conditions or edge.is_value) and valid(edge, document, at)
+        self.edges: Sequence[int] = array(
+            _NUMBER,
+            (
+                number
+                for number, edge in enumerate(document.edges)
+                if (conditions or edge.is_value) and valid(edge, document, at)
+            ),
         )
-        self.flows: tuple[int, ...] = tuple(
-            number for number, flow in enumerate(document.flows) if valid(flow, document, at)
+        self.flows: Sequence[int] = array(
+            _NUMBER, (number for number, flow in enumerate(document.flows) if valid(flow, document, at))
         )
         self._all_rows = {each.dataset: number for number, each in enumerate(document.columns) if not each.name}
 
     @cached_property
     def _edges_from(self) -> "_Starts":
         """By way: the edges that start at each column. Indexed at the first use."""
-        return _by_starts(self.edges, self.document.edges)
+        return _by_starts(self.edges, self.document.edges, len(self.document.columns))
 
     @cached_property
     def _flows_from(self) -> "_Starts":
         """The flows that start at each data set."""
-        return _by_starts(self.flows, self.document.flows)
+        return _by_starts(self.flows, self.document.flows, len(self.document.datasets))
 
     def columns(self, starts: Iterable[int], way: Way, *, depth: int | None = None) -> Reached:
         """The columns `depth` edges away or nearer (None: all), the starts included at distance 0."""
@@ -81,23 +84,23 @@ class LineageGraph:
     def conditions(self, dataset: int) -> tuple[int, ...]:
         """The edges that decide which rows of a data set are written, if the graph has conditions."""
         rows = self._all_rows.get(dataset)
-        return () if rows is None else tuple(self._edges_from[Way.UPSTREAM].get(rows, ()))
+        return () if rows is None else tuple(self._edges_from[Way.UPSTREAM].at(rows))
 
     def into(self, column: int) -> Iterator[Edge]:
         """The edges that enter a column."""
-        return (self.document.edges[number] for number in self._edges_from[Way.UPSTREAM].get(column, ()))
+        return (self.document.edges[number] for number in self._edges_from[Way.UPSTREAM].at(column))
 
     def out_of(self, column: int) -> Iterator[Edge]:
         """The edges that leave a column."""
-        return (self.document.edges[number] for number in self._edges_from[Way.DOWNSTREAM].get(column, ()))
+        return (self.document.edges[number] for number in self._edges_from[Way.DOWNSTREAM].at(column))
 
     def flows_into(self, dataset: int) -> Iterator[Flow]:
         """The flows by which a data set is written."""
-        return (self.document.flows[number] for number in self._flows_from[Way.UPSTREAM].get(dataset, ()))
+        return (self.document.flows[number] for number in self._flows_from[Way.UPSTREAM].at(dataset))
 
     def flows_out_of(self, dataset: int) -> Iterator[Flow]:
         """The flows by which a data set is read."""
-        return (self.document.flows[number] for number in self._flows_from[Way.DOWNSTREAM].get(dataset, ()))
+        return (self.document.flows[number] for number in self._flows_from[Way.DOWNSTREAM].at(dataset))
 
 
 def valid(each: Edge | Flow, document: LineageDocument, at: datetime | None) -> bool:
@@ -244,18 +247,41 @@ def label(dataset: Dataset, column: str) -> str:
     return f"{dataset.name}.{column}" if column else f"{dataset.name} (all rows)"
 
 
-_Numbers = Mapping[int, list[int]]
+_NUMBER = "l"
+"""The type of numbers in arrays: a document may have a million edges, whose lists would take ten times the memory."""
+
+
+class _Numbers:
+    """Links by the node where they start: `order` has the numbers of all, those of node `n` from `offsets[n]` on."""
+
+    def __init__(self, numbers: Iterable[int], start_of: Callable[[int], int], nodes: int) -> None:
+        """From the numbers of links, the node of each, and how many nodes there are."""
+        self._offsets = array(_NUMBER, (0,)) * (nodes + 1)
+        for number in numbers:
+            self._offsets[start_of(number) + 1] += 1
+        for node in range(nodes):
+            self._offsets[node + 1] += self._offsets[node]
+        places, self._order = self._offsets[:], array(_NUMBER, (0,)) * self._offsets[nodes]
+        for number in numbers:
+            node = start_of(number)
+            self._order[places[node]] = number
+            places[node] += 1
+
+    def at(self, node: int) -> Sequence[int]:
+        """The links of a node, in the order in which they were given."""
+        return self._order[self._offsets[node] : self._offsets[node + 1]]
+
+
 _Starts = Mapping[Way, _Numbers]
 _END = {Way.UPSTREAM: attrgetter("input"), Way.DOWNSTREAM: attrgetter("output")}
 """Where an edge or a flow leads to."""
 
 
-def _by_starts(numbers: Iterable[int], every: tuple[Edge, ...] | tuple[Flow, ...]) -> _Starts:
-    found: dict[Way, defaultdict[int, list[int]]] = {way: defaultdict(list) for way in Way}
-    for number in numbers:
-        found[Way.DOWNSTREAM][every[number].input].append(number)
-        found[Way.UPSTREAM][every[number].output].append(number)
-    return found
+def _by_starts(numbers: Sequence[int], every: tuple[Edge, ...] | tuple[Flow, ...], nodes: int) -> _Starts:
+    return {
+        Way.DOWNSTREAM: _Numbers(numbers, lambda number: every[number].input, nodes),
+        Way.UPSTREAM: _Numbers(numbers, lambda number: every[number].output, nodes),
+    }
 
 
 def _closure(
@@ -268,7 +294,7 @@ def _closure(
         away += 1
         found: list[int] = []
         for node in frontier:
-            for number in near.get(node, ()):
+            for number in near.at(node):
                 edges.add(number)
                 end = end_of(every[number])
                 if end not in distance:

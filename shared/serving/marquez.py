@@ -211,9 +211,10 @@ def column_lineage(view: LineageView, node: str, depth: int, *, downstream: bool
 
 def _columns_of(view: LineageView, node: str) -> tuple[int, ...]:
     if node.startswith("datasetField:"):
-        if node not in view.field_numbers:
+        number = view.field_number(node)
+        if number is None:
             raise not_found(_unknown(view, node))
-        return (view.field_numbers[node],)
+        return (number,)
     if node in view.job_numbers:
         processes = (view.document.processes[number] for number in view.jobs[view.job_numbers[node]])
         return tuple(

@@ -45,14 +45,15 @@ class LineageView(LineageIndex):
         numbers.pop("", None)
         return numbers
 
-    @cached_property
-    def field_numbers(self) -> Mapping[str, int]:
-        """The columns by their node ids."""
-        return {
-            self.field_id(number): number
-            for dataset in self.dataset_numbers.values()
-            for number in self.columns.get(dataset, ())
-        }
+    def field_number(self, node: str) -> int | None:
+        """The column with this node id; None where there is none. Both names may have colons."""
+        text = node.removeprefix("datasetField:")
+        for place in (place for place, sign in enumerate(text) if sign == ":"):
+            dataset = self.dataset_numbers.get(f"dataset:{text[:place]}")
+            for number in () if dataset is None else self.columns.get(dataset, ()):
+                if self.document.columns[number].name == text[place + 1 :]:
+                    return number
+        return None
 
     def field_id(self, column: int) -> str:
         """The node id of a column."""

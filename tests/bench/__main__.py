@@ -85,12 +85,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes: shows that it works, not how fast it is")
     parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--load-events", type=int, metavar="N", help="how many events `load` sends (20,000)")
+    parser.add_argument("--datasets", type=int, metavar="N", help="data sets of `view` and `address` (10,000)")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench.json", help="where the JSON goes")
     options = parser.parse_args(arguments)
     console = Console(highlight=False)
     sizes = QUICK if options.quick else DEFAULT
     if options.load_events:
         sizes = replace(sizes, load_events=max(options.load_events, _FEWEST))
+    if options.datasets:
+        sizes = replace(sizes, view_datasets=max(options.datasets, _FEWEST))
     try:
         run(
             options.only or list(BENCHMARKS),

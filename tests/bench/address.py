@@ -56,9 +56,15 @@ for path in ("lineage", "column-lineage"):
         times.append(time.process_time() - start)
     times.sort()
     figures[path] = [times[len(times) // 2] * 1000, times[len(times) * 99 // 100] * 1000, len(times) / sum(times)]
-with open("/proc/self/status") as status:
-    (line,) = [line for line in status if line.startswith("VmHWM:")]
-figures["memory"] = int(line.split()[1]) / 1000
+def highest():
+    with open("/proc/self/status") as status:
+        (line,) = [line for line in status if line.startswith("VmHWM:")]
+    return int(line.split()[1]) / 1000
+figures["memory"] = highest()
+start = time.process_time()
+missing = service.answer(Request(path="api/v1/lineage", query={"nodeId": nodes["lineage"][0] + "x"}))
+figures["unknown"] = (time.process_time() - start) * 1000
+assert missing.status == 404 and nodes["lineage"][0].encode() in missing.body, missing.body
 print(json.dumps(figures))
 """
 
@@ -95,6 +101,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         ("first answer of a cold process", figures["first"], "s", 1.5),
         ("first answer of a cold process, CPU", figures["first_cpu"], "s", 1.5),
         ("memory", figures["memory"], "MB", 250),
+        ("an unknown node with the nearest names", figures["unknown"], "ms", 1000),
     ]
     for path in ("lineage", "column-lineage"):
         half, slow, rate = figures[path]
