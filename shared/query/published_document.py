@@ -53,6 +53,8 @@ _BASE = timedelta(days=30)
 """The document that those of later days are kept as differences from is not older."""
 _WORTH = 2
 """A difference is kept where it takes at most one part in so many of the document."""
+_LARGEST = 4 * 1024 * 1024
+"""Bytes, compressed: some 35,000 data sets. To compare two documents of more would take the worker a gigabyte."""
 _FORMAT = 1
 
 
@@ -294,7 +296,7 @@ class _Publication:
         names = (fact.name for fact in self.storage.blobs(PUBLISHED, DAILY))
         whole = [found[0] for name in names if (found := day_of_document(name)) and found[1] is None]
         base = max((candidate for candidate in whole if candidate < day), default=None)
-        if base is None or day - base > min(_BASE, self.keep):
+        if base is None or day - base > min(_BASE, self.keep) or len(packed) > _LARGEST:
             return None
         try:
             data = gzip.decompress(packed)
