@@ -103,6 +103,7 @@ PROOFS: dict[str, str] = {
     "python -m tests.soak": "tests/e2e/test_soak.py",
     "python3 -m throughline.cli.deploy": "tests/infra/test_deploy.py",
     "curl -H": "tests/local/test_catalog_troubles.py",
+    "curl --get": "tests/local/test_lineage_function.py",
     "pytest tests/shared/naming": "tests/shared/naming/test_extending.py",
     "func start": "tests/e2e/test_func.py",
     "spark-submit --py-files": "tests/lake/test_submit.py",

@@ -41,14 +41,14 @@ class LineageService:
         try:
             return self._compressed(request, self._answered(request))
         except RefusedRequestError as error:
-            return self._error(error.status, str(error))
+            return self._error(request, error.status, str(error))
         except NotPublishedError as error:
-            return self._error(HTTPStatus.NOT_FOUND, str(error))
+            return self._error(request, HTTPStatus.NOT_FOUND, str(error))
         except NotReadableError as error:
-            return self._error(HTTPStatus.SERVICE_UNAVAILABLE, str(error), _WAIT)
+            return self._error(request, HTTPStatus.SERVICE_UNAVAILABLE, str(error), _WAIT)
 
     def _answered(self, request: Request) -> Response:
-        path_below = request.path.strip("/").removeprefix("api").lstrip("/")
+        path_below = _below_api(request)
         if not path_below:
             view = self._view(request)
             if is_known(request, etag := self._etag(view.name)):
@@ -112,10 +112,14 @@ class LineageService:
         headers = {"ETag": etag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
         return Response(status=HTTPStatus.NOT_MODIFIED, headers={**self._headers(problem), **headers})
 
-    def _error(self, status: HTTPStatus, message: str, further_headers: Mapping[str, str] | None = None) -> Response:
-        """An error as Marquez writes one."""
-        body = msgspec.json.encode({"code": int(status), "message": message})
-        headers = {"Content-Type": "application/json", "Cache-Control": "no-store", **(further_headers or {})}
+    def _error(
+        self, request: Request, status: HTTPStatus, message: str, further_headers: Mapping[str, str] | None = None
+    ) -> Response:
+        """An error as Marquez writes one; a sentence where the page was asked for."""
+        body, kind = msgspec.json.encode({"code": int(status), "message": message}), "application/json"
+        if not _below_api(request):
+            body, kind = f"{message}\n".encode(), "text/plain; charset=utf-8"
+        headers = {"Content-Type": kind, "Cache-Control": "no-store", **(further_headers or {})}
         return Response(status=status, body=body, headers={**self._headers(), **headers})
 
     @staticmethod
@@ -124,6 +128,11 @@ class LineageService:
             return response
         body = gzip.compress(response.body, _LEVEL, mtime=0)
         return Response(status=response.status, body=body, headers={**response.headers, "Content-Encoding": "gzip"})
+
+
+def _below_api(request: Request) -> str:
+    """The path below `api/`; empty for the page."""
+    return request.path.strip("/").removeprefix("api").lstrip("/")
 
 
 def is_known(request: Request, etag: str) -> bool:

@@ -6,6 +6,7 @@ import shutil
 import warnings
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -70,6 +71,43 @@ def test_marquez_client_reads_the_lineage_of_columns(marquez: Any) -> None:
     module = importlib.import_module("marquez_client.errors")
     with pytest.raises(module.APIError):
         marquez.get_dataset(LAKE, "raw/customer")
+
+
+def test_requests_as_marquez_page_sends_them_are_answered(app: App) -> None:
+    """Paths and parameters: web/src/store/requests of https://github.com/MarquezProject/marquez. Runs, versions, events
+    and statistics, which that page also asks for, are not here.
+    """
+    namespace, name, job = quote(LAKE, safe=""), quote("clean/customers", safe=""), quote(JOBS, safe="")
+    found = {
+        path: requests.get(f"{app.url}/api/v1/{path}", timeout=60)
+        for path in (
+            "namespaces",
+            f"namespaces/{namespace}/datasets?limit=20&offset=0",
+            f"namespaces/{namespace}/datasets/{name}",
+            f"namespaces/{job}/jobs?limit=700",
+            f"lineage/?nodeId=dataset:{LAKE}:clean/customers&depth=2",
+            f"column-lineage?nodeId=dataset:{namespace}:{name}&depth=2&withDownstream=true",
+            "search/?q=customers&sort=NAME&limit=100&filter=DATASET",
+        )
+    }
+    assert {path: answer.status_code for path, answer in found.items()} == dict.fromkeys(found, 200)
+    datasets, lineage, columns, search = (list(found.values())[number].json() for number in (1, 4, 5, 6))
+    assert datasets["totalCount"] == 4
+    assert {node["type"] for node in lineage["graph"]} == {"DATASET", "JOB"}
+    assert len(columns["graph"]) == 6
+    assert {result["type"] for result in search["results"]} == {"DATASET"}
+    for path in (
+        f"namespaces/{namespace}/datasets/{name}/versions",
+        f"namespaces/{job}/jobs/mart/runs",
+        "events/lineage",
+    ):
+        assert requests.get(f"{app.url}/api/v1/{path}", timeout=60).status_code == 404
+
+
+def test_our_own_questions_are_answered_at_the_same_address(app: App) -> None:
+    where = {"dataset": "mart/report", "column": "customer"}
+    tree = requests.get(f"{app.url}/api/v1/throughline/explain", params=where, timeout=60).json()
+    assert [origin["column"] for origin in tree["origins"]] == ["name"]
 
 
 def test_the_page_is_at_the_root_of_its_address(app: App) -> None:

@@ -9,6 +9,7 @@ import pytest
 from shared.errors import StorageUnavailable
 from shared.lineage.day_difference import difference
 from shared.lineage.document import LineageDocument, encoded
+from shared.serving.requests import Request
 from shared.serving.service import PROBLEM, LineageService
 from shared.serving.shelf import NotPublishedError, NotReadableError, PublishedDocuments
 from shared.storage.memory import MemoryStorage
@@ -102,6 +103,13 @@ def test_a_document_of_another_format_is_not_readable() -> None:
     )
     with pytest.raises(NotReadableError, match="format 9"):
         shelf.documents.newest()
+
+
+def test_the_page_of_a_day_without_a_document_is_a_sentence(shelf: Shelf) -> None:
+    request = Request(path="", query={"as_of": "2026-11-01"})
+    response = LineageService(shelf.documents).answer(request)
+    assert (response.status, response.headers["Content-Type"]) == (404, "text/plain; charset=utf-8")
+    assert response.body == b"there is no document of 2026-11-01 or before: there is none of an earlier day yet\n"
 
 
 def test_as_of_a_day_is_its_last_document_or_the_one_before(shelf: Shelf) -> None:
