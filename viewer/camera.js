@@ -10,7 +10,12 @@ import { svg } from "./draw.js";
 
 const SMALLEST = 0.04;
 const LARGEST = 3;
-const MARGIN = 90;
+/** The smallest scale at which the smallest text (12 pixels) has 11: below it a picture is moved instead of being shrunk. */
+export const READABLE = 11 / 12;
+/** The largest scale that a small picture gets by itself. */
+const ENLARGED = 1.4;
+/** The part of a side of the window that stays free. */
+const MARGIN = 0.04;
 const PAN_STEP = 60;
 const MAX_ON_MAP = 3000;
 
@@ -21,7 +26,7 @@ export class Camera {
     this.minimap = minimap;
     this.moved = moved;
     /** @type {Place} */
-    this.place = { x: MARGIN, y: MARGIN, scale: 1 };
+    this.place = { x: 0, y: 0, scale: 1 };
     /** @type {Scene} */
     this.scene = { cards: [], curves: [], width: 0, height: 0 };
     /** @type {{x: number, y: number} | null} */
@@ -75,11 +80,24 @@ export class Camera {
     this.moved();
   }
 
-  /** Show the whole scene, at its own size at most. */
+  /** Show the scene at a readable size, around the chosen card where it is larger than the window. Done again: the whole
+   * scene at any size. */
   fit() {
+    const { place, scene } = this;
     const [width, height] = [this.stage.clientWidth, this.stage.clientHeight];
-    const scale = Math.max(SMALLEST, Math.min(1, (width - 2 * MARGIN) / Math.max(this.scene.width, 1), (height - 2 * MARGIN) / Math.max(this.scene.height, 1)));
-    this.place = { x: (width - this.scene.width * scale) / 2, y: (height - this.scene.height * scale) / 2, scale };
+    const whole = Math.min(ENLARGED, width * (1 - 2 * MARGIN) / Math.max(scene.width, 1), height * (1 - 2 * MARGIN) / Math.max(scene.height, 1));
+    const centred = (/** @type {number} */ scale) => {
+      const subject = scene.cards.find((card) => card.subject);
+      const along = (/** @type {number} */ side, /** @type {number} */ size, /** @type {number} */ middle) => {
+        if (size * scale <= side) return (side - size * scale) / 2;
+        return Math.min(side * MARGIN, Math.max(side * (1 - MARGIN) - size * scale, side / 2 - middle * scale));
+      };
+      return { x: along(width, scene.width, subject ? subject.x + CARD_WIDTH / 2 : 0),
+        y: along(height, scene.height, subject ? subject.y + Math.min(subject.height, height / scale) / 2 : 0), scale };
+    };
+    const readable = centred(Math.max(READABLE, whole));
+    const isAgain = place.x === readable.x && place.y === readable.y && place.scale === readable.scale;
+    this.place = isAgain ? centred(Math.max(SMALLEST, whole)) : readable;
     this.moved();
   }
 
@@ -94,9 +112,13 @@ export class Camera {
     return key in actions;
   }
 
-  /** Draw the minimap. */
+  /** Draw the minimap, where something lies outside the window. */
   map() {
     const { scene, place } = this;
+    const isInside = place.x >= 0 && place.y >= 0 && place.x + scene.width * place.scale <= this.stage.clientWidth &&
+      place.y + scene.height * place.scale <= this.stage.clientHeight;
+    this.minimap.toggleAttribute("hidden", isInside || !scene.cards.length);
+    if (isInside) return;
     const [width, height] = [this.stage.clientWidth / place.scale, this.stage.clientHeight / place.scale];
     const view = { x: -place.x / place.scale, y: -place.y / place.scale };
     const left = Math.min(0, view.x);

@@ -3,7 +3,9 @@
 
 import { traced } from "./curves.js";
 import { CARD_WIDTH, HEAD_HEIGHT, ROW_HEIGHT } from "./layout.js";
-import { shortened } from "./draw.js";
+import { lookOf } from "./scene.js";
+import { TEXTS } from "./texts.js";
+import { FONTS, fitted } from "./measured.js";
 
 /**
  * @typedef {import("./scene.js").Scene} Scene
@@ -16,12 +18,9 @@ import { shortened } from "./draw.js";
 
 export const MAX_SVG_CARDS = 400;
 const LEGIBLE = 0.35;
-const TITLE_FONT = "600 13px system-ui, sans-serif";
-const FONT = "12px system-ui, sans-serif";
-const SMALL_FONT = "11px system-ui, sans-serif";
 const CHANGES = ["added", "gone", "changed"];
 /** @type {Record<string, number[]>} */
-const DASHES = { mask: [7, 3], opaque: [8, 3, 2, 3], condition: [2, 4], gone: [4, 6] };
+const DASHES = { mask: [7, 3], opaque: [8, 3, 2, 3], catalog: [1, 4], condition: [2, 4], gone: [4, 6] };
 
 /** @param {HTMLCanvasElement} canvas @param {Scene} scene @param {Camera} camera */
 export function painted(canvas, scene, camera) {
@@ -61,7 +60,7 @@ function paintCurves(context, curves, window_, scale, colour) {
   const looks = new Map();
   for (const curve of curves) {
     if (!isSeen(window_, curve.x1, curve.y1, curve.x2, curve.y2)) continue;
-    const look = curve.change || curve.kind;
+    const look = curve.change || lookOf(curve);
     const same = looks.get(look);
     if (same) same.push(curve);
     else looks.set(look, [curve]);
@@ -82,7 +81,7 @@ function paintCurves(context, curves, window_, scale, colour) {
 function paintBox(context, card, colour) {
   const isBad = card.health === "failed";
   const isLate = card.health === "overdue" || card.health === "unended";
-  context.fillStyle = colour("card");
+  context.fillStyle = colour(card.hop ? `hop-${Math.min(card.hop, 3)}` : "card");
   context.strokeStyle = colour(card.subject ? "accent" : isBad ? "bad" : isLate ? "warn" : "border");
   context.lineWidth = card.subject || isBad ? 2.5 : isLate ? 2 : 1;
   context.setLineDash(isLate ? [8, 3] : card.placeholder ? [4, 3] : []);
@@ -93,24 +92,26 @@ function paintBox(context, card, colour) {
 
 /** @param {CanvasRenderingContext2D} context @param {Card} card @param {Colour} colour */
 function paintTexts(context, card, colour) {
-  const put = (/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ font, /** @type {string} */ name) => {
-    context.font = font;
+  const put = (/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, /** @type {keyof typeof FONTS} */ font, /** @type {string} */ name) => {
+    context.font = FONTS[font];
     context.fillStyle = colour(name);
     context.fillText(text, card.x + x, card.y + y);
   };
-  put(shortened(card.title, 27), 12, 20, TITLE_FONT, "text");
-  put(shortened(card.subtitle, 35), 12, 36, SMALL_FONT, "dim");
-  if (card.conditions.length) put(`if ${card.conditions.length}`, CARD_WIDTH - 32, 20, SMALL_FONT, "dim");
-  if (card.failedTests) put(`✗ ${card.failedTests}`, CARD_WIDTH - 36, 38, SMALL_FONT, "bad");
-  if (card.hiddenUp) put(`+${card.hiddenUp} of ${card.allUp}`, -2, -5, SMALL_FONT, "dim");
-  if (card.hiddenDown) put(`+${card.hiddenDown} of ${card.allDown}`, CARD_WIDTH - 50, -5, SMALL_FONT, "dim");
-  if (card.unresolved.length) put("?", -12, card.height - 8, TITLE_FONT, "warn");
+  const room = CARD_WIDTH - 24;
+  put(fitted(card.title, card.conditions.length ? room - 36 : room, "title"), 12, 21, "title", "text");
+  put(fitted(card.subtitle, room, "small", true), 12, 39, "small", "dim");
+  put(fitted(card.note, card.failedTests ? room - 42 : room, "small"), 12, 56, "small", "dim");
+  if (card.conditions.length) put(`if ${card.conditions.length}`, CARD_WIDTH - 36, 20, "small", "dim");
+  if (card.failedTests) put(`✗ ${card.failedTests}`, CARD_WIDTH - 40, 56, "small", "bad");
+  if (card.hiddenUp) put(`${card.hiddenUp} ${TEXTS.more}`, -56, 16, "small", "dim");
+  if (card.hiddenDown) put(`${card.hiddenDown} ${TEXTS.more}`, CARD_WIDTH + 8, 16, "small", "dim");
+  if (card.unresolved.length) put("?", -12, card.height - 8, "title", "warn");
   card.rows.forEach((row, place) => {
     const y = HEAD_HEIGHT + place * ROW_HEIGHT + 15;
-    put(shortened(row.name, 27), 12, y, FONT, row.subject ? "accent" : "text");
-    if (row.unknown || row.constant) put(row.unknown ? "?" : "=", CARD_WIDTH - 16, y, TITLE_FONT, "warn");
+    put(fitted(row.name, room - 20, "text"), 12, y, "text", row.subject ? "accent" : "text");
+    if (row.unknown || row.constant) put(row.unknown ? "?" : "=", CARD_WIDTH - 20, y, "title", "warn");
   });
-  if (card.hiddenRows) put(`+${card.hiddenRows} of ${card.allRows}`, 12, HEAD_HEIGHT + card.rows.length * ROW_HEIGHT + 15, SMALL_FONT, "dim");
+  if (card.hiddenRows) put(`+${card.hiddenRows} of ${card.allRows}`, 12, HEAD_HEIGHT + card.rows.length * ROW_HEIGHT + 15, "small", "dim");
 }
 
 /** Return the card under a point of the window, and its row if the point is on one. @param {Scene} scene @param {Camera} camera

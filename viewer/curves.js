@@ -1,5 +1,7 @@
 // The shape of curves, and places on them where badges do not overlap.
 
+import { widthOf } from "./measured.js";
+
 /**
  * @typedef {{x1: number, y1: number, x2: number, y2: number}} Ends
  * @typedef {{left: number, top: number, right: number, bottom: number}} Box
@@ -9,9 +11,10 @@
 const MAX_HALVINGS = 6;
 const MIDDLE = 0.5;
 const NEAR_START = 0.3;
-const STEP = 0.05;
+const STEP = 0.04;
 const LAST = 0.9;
-const BADGE = { left: 8, height: 18, letter: 6.3 };
+const HALF_BADGE = 9;
+export const NO_PLACE = -1;
 
 /** @param {Ends} curve */
 function bendOf({ x1, x2 }) {
@@ -66,26 +69,33 @@ export function pointOn(curve, t) {
 }
 
 /** Put each curve's badge near the end that fewer curves share, or on the nearest place of the curve without overlap
- * with another badge. @param {Labelled[]} curves */
-export function placeBadges(curves) {
+ * with another badge or a card. A text without room is left out, and so is a badge: `at` is then NO_PLACE.
+ * @param {Labelled[]} curves @param {Box[]} cards */
+export function placeBadges(curves, cards) {
   /** @type {Map<string, number>} */
   const shared = new Map();
   for (const curve of curves) {
     for (const end of [`${curve.from} out`, `${curve.to} in`]) shared.set(end, (shared.get(end) ?? 0) + 1);
   }
-  /** @type {[number, number, number][]} */
-  const taken = [];
+  const taken = [...cards];
   for (const curve of curves) {
     const many = (shared.get(`${curve.from} out`) ?? 0) > (shared.get(`${curve.to} in`) ?? 0);
-    const wanted = many ? 1 - NEAR_START : NEAR_START;
-    const width = BADGE.left * 2 + BADGE.letter * curve.text.length;
-    const isFree = (/** @type {number} */ at) => {
+    const places = placesAround(many ? 1 - NEAR_START : NEAR_START);
+    const boxAt = (/** @type {number} */ at) => {
       const [x, y] = pointOn(curve, at);
-      return taken.every(([left, right, middle]) => x - BADGE.left > right || x + width < left || Math.abs(middle - y) > BADGE.height);
+      return { left: x - HALF_BADGE, right: x + HALF_BADGE + (curve.text ? widthOf(curve.text, "small") + 4 : 0), top: y - HALF_BADGE, bottom: y + HALF_BADGE };
     };
-    curve.at = placesAround(wanted).find(isFree) ?? wanted;
-    const [x, y] = pointOn(curve, curve.at);
-    taken.push([x - BADGE.left, x + width, y]);
+    const isFree = (/** @type {number} */ at) => {
+      const box = boxAt(at);
+      return taken.every((other) => box.left > other.right || box.right < other.left || box.top > other.bottom || box.bottom < other.top);
+    };
+    let place = places.find(isFree);
+    if (place === undefined && curve.text) {
+      curve.text = "";
+      place = places.find(isFree);
+    }
+    curve.at = place ?? NO_PLACE;
+    if (place !== undefined) taken.push(boxAt(place));
   }
 }
 

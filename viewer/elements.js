@@ -47,9 +47,9 @@ export function copied(text) {
   return Promise.resolve(done);
 }
 
-/** Save a text as a file. @param {string} name @param {string} text @param {string} type */
-export function saved(name, text, type) {
-  const address = URL.createObjectURL(new Blob([text], { type }));
+/** Save something as a file. @param {string} name @param {Blob} content */
+export function saved(name, content) {
+  const address = URL.createObjectURL(content);
   const link = element("a", { href: address, download: name });
   document.body.append(link);
   link.click();

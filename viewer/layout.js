@@ -1,11 +1,11 @@
 // Place cards in layers from left to right, so that edges point right and few cross. The layered method of Sugiyama,
 // Tagawa and Toda (1981), as in shared/lineage/layout.py; columns' order within a card stays.
 
-export const CARD_WIDTH = 230;
-export const HEAD_HEIGHT = 46;
+export const CARD_WIDTH = 224;
+export const HEAD_HEIGHT = 64;
 export const ROW_HEIGHT = 22;
-export const NARROW_GAP = 110;
-export const WIDE_GAP = 170;
+export const NARROW_GAP = 130;
+export const WIDE_GAP = 150;
 const CARD_GAP = 26;
 const SWEEPS = 8;
 

@@ -6,17 +6,21 @@
  * @typedef {{qualified_name: string, name: string, operations?: string[], platform?: string, workspace?: string,
  *   job?: string, link?: string, inputs?: number[], outputs?: number[], parsed_inputs?: number[],
  *   unresolved_tables?: string[], generic_identity?: boolean, exact?: boolean, health?: string, last_run?: string,
- *   first_seen?: number, last_seen?: number, statement?: string}} Process
+ *   first_seen?: number, last_seen?: number, statement?: string, owner?: string, description?: string, catalog_type?: string}} Process
  * @typedef {{number: number, dataset: number, name: string, type: string, constant: boolean}} Column
  * @typedef {{number: number, process: number, input: number, output: number, kind: string, masked: boolean,
  *   parsed: boolean, from: number, to: number, steps: string[], description: string}} Edge
  * @typedef {{number: number, process: number, input: number, output: number, from: number, to: number}} Flow
+ * @typedef {{dataset: number, written: number | null, readers: number, health: string, unknown: number, masked: number,
+ *   failedTests: number, tags: string[], owner: string, placeholder: boolean, text: string}} Summary a data set in one
+ *   line: when it was written last (milliseconds), how many data sets are made of it, `text` in lower case to filter by
  * @typedef {{column: string, name: string, severity: string}} FailedTest `column` empty: of the whole data set
  */
 
 /** The type of the data set that stands for those that filters leave out (shared/model.py). */
 const EXCLUDED = "throughline_excluded";
 const NOT_SET = -1;
+const MANY_EDGES = 20000;
 
 /** Decode the base64 gzip of a document. @param {string} text */
 export async function unpacked(text) {
@@ -94,6 +98,8 @@ export class Model {
     }
     /** @type {Map<number | null, Set<number>>} unknown columns by time */
     this.unknownAt = new Map();
+    /** @type {Map<number | null, Summary[]>} by time */
+    this.summariesAt = new Map();
     /** @type {number[] | null} */
     this.changeList = null;
   }
@@ -140,15 +146,18 @@ export class Model {
   unknown(at) {
     const known = this.unknownAt.get(at);
     if (known) return known;
+    /** @type {Set<number>} pairs of a process and a column as one number, which is faster than a text */
     const entered = new Set();
+    const pair = (/** @type {number} */ process, /** @type {number} */ column) => process * this.columns.length + column;
     const withColumns = new Set();
     const here = new Set();
     const elsewhere = new Set();
     for (const edge of this.edges) {
-      for (const column of [edge.input, edge.output]) (this.valid(edge, at) ? here : elsewhere).add(column);
-      if (!this.valid(edge, at)) continue;
+      const isValid = this.valid(edge, at);
+      (isValid ? here : elsewhere).add(edge.input).add(edge.output);
+      if (!isValid) continue;
       withColumns.add(edge.process);
-      if (edge.kind !== "condition") entered.add(`${edge.process} ${edge.output}`);
+      if (edge.kind !== "condition") entered.add(pair(edge.process, edge.output));
     }
     const changesRows = new Set(["delete", "merge", "update"]);
     /** @type {Map<number, Set<number>>} */
@@ -169,11 +178,59 @@ export class Model {
       const gone = elsewhere.has(column.number) && !here.has(column.number) && !column.type && withSchema.has(column.dataset);
       if (!column.name || gone) continue;
       for (const writer of writers.get(column.dataset) ?? []) {
-        if (!entered.has(`${writer} ${column.number}`)) found.add(column.number);
+        if (!entered.has(pair(writer, column.number))) found.add(column.number);
       }
     }
     this.unknownAt.set(at, found);
     return found;
+  }
+
+  /** The processes that write a data set. @param {number} dataset @param {number | null} at @returns {Process[]} */
+  writersOf(dataset, at) {
+    const flows = (this.flowsIn.get(dataset) ?? []).map((number) => this.flows[number]).filter((flow) => this.valid(flow, at));
+    return [...new Set(flows.map((flow) => this.processes[flow.process]))];
+  }
+
+  /** The worst state of the processes that write a data set. @param {number} dataset @param {number | null} at */
+  healthOf(dataset, at) {
+    const states = this.writersOf(dataset, at).map((process) => process.health);
+    return ["failed", "overdue", "unended"].find((state) => states.includes(state)) ?? "good";
+  }
+
+  /** When a data set was written last, in milliseconds; null where that is not known, also
+   * where it was written since. @param {number} dataset @param {number | null} at */
+  writtenAt(dataset, at) {
+    const times = this.writersOf(dataset, at).map((process) => this.times[process.last_seen ?? NOT_SET] ?? 0);
+    const newest = Math.max(0, ...times);
+    return newest && (at === null || newest <= at) ? newest : null;
+  }
+
+  /** Whether summaries have no unknown columns yet: in a large document these take longer than all the rest.
+   * @param {number | null} at */
+  isHasty(at) {
+    return this.edges.length > MANY_EDGES && !this.unknownAt.has(at);
+  }
+
+  /** Each data set in one line. @param {number | null} at @returns {Summary[]} */
+  summaries(at) {
+    const known = this.summariesAt.get(at);
+    if (known) return known;
+    const isHasty = this.isHasty(at);
+    const unknown = isHasty ? new Set() : this.unknown(at);
+    const masked = new Set(this.edges.filter((edge) => edge.masked && this.valid(edge, at)).map((edge) => edge.output));
+    const made = this.datasets.map((dataset, number) => {
+      const columns = this.columnsOf.get(number) ?? [];
+      const tags = [...new Set([...(dataset.tags ?? []), ...columns.flatMap((column) => this.tags.get(column) ?? [])])].sort();
+      const flows = (this.flowsOut.get(number) ?? []).map((link) => this.flows[link]).filter((flow) => this.valid(flow, at));
+      return {
+        dataset: number, written: this.writtenAt(number, at), readers: new Set(flows.map((flow) => flow.output)).size, health: this.healthOf(number, at),
+        unknown: columns.filter((column) => unknown.has(column)).length, masked: columns.filter((column) => masked.has(column)).length,
+        failedTests: (this.failedTests.get(number) ?? []).length, tags, owner: dataset.owner ?? "", placeholder: dataset.placeholder ?? false,
+        text: [dataset.qualified_name, dataset.owner, dataset.description, ...tags].join(" ").toLowerCase(),
+      };
+    });
+    if (!isHasty) this.summariesAt.set(at, made);
+    return made;
   }
 
   /** The condition edges that decide which rows of a data set are written. @param {number} dataset @param {number | null} at */

@@ -1,16 +1,17 @@
-// The panel beside the picture: a data set, a process, impact, changes, all data.
+// The panel beside the picture: a data set, a column, a process, impact, changes, all data.
 
 import { button, copied, csvRow, element, facts, saved } from "./elements.js";
 import { signOf } from "./draw.js";
-import { datasetsFrom, dependents } from "./select.js";
-import { HEALTH_WORDS, KEYS, KIND_MEANINGS, KIND_WORDS, TEXTS } from "./texts.js";
+import { impactOf } from "./select.js";
+import { HEALTH_WORDS, KEYS, KIND_MEANINGS, KIND_WORDS, SIGNS, TEXTS, moment, typeWord } from "./texts.js";
 import { lines } from "./visible.js";
 
 /**
  * @typedef {import("./model.js").Model} Model
  * @typedef {import("./state.js").State} State
- * @typedef {{choose: (asset: string, column: string) => void, change: (part: Partial<State>) => void}} Actions
- * @typedef {{model: Model, state: State, at: number | null, actions: Actions}} View
+ * @typedef {{choose: (asset: string, column: string) => void, change: (part: Partial<State>, replace?: boolean) => void,
+ *   star: (name: string) => void}} Actions
+ * @typedef {{model: Model, state: State, at: number | null, actions: Actions, lists: import("./favourites.js").Lists}} View
  */
 
 /** A link to a data set or a column of it. @param {View} view @param {number} dataset @param {number | null} column
@@ -30,47 +31,83 @@ function timeText(model, number) {
   return number === undefined || number < 0 ? "" : moment(model.times[number]);
 }
 
-/** A time in UTC, to the minute. @param {number} milliseconds */
-export function moment(milliseconds) {
-  return `${new Date(milliseconds).toISOString().slice(0, 16).replace("T", " ")} UTC`;
-}
-
 /** Make a link that leaves the page, only to https. @param {string | undefined} address */
 function outside(address) {
   if (!address || !/^https:\/\//i.test(address)) return address ?? "";
   return element("a", { href: address, target: "_blank", rel: "noreferrer noopener" }, TEXTS.open);
 }
 
+/** A button that copies a text that is not shown. @param {string} words @param {string} text */
+function copyButton(words, text) {
+  const made = button(words, () => copied(text).then((isCopied) => { if (isCopied) made.textContent = TEXTS.copied; }), { title: text });
+  return made;
+}
+
 /** @param {View} view @param {number} number */
 export function datasetPanel(view, number) {
-  const { model, state, actions, at } = view;
+  const { model, actions, at } = view;
   const dataset = model.datasets[number];
-  const starred = state.stars.includes(dataset.qualified_name);
-  const unknown = model.unknown(at);
+  const isStarred = view.lists.stars.includes(dataset.qualified_name);
   const unresolved = model.unresolved(number, at);
-  const stars = starred ? state.stars.filter((each) => each !== dataset.qualified_name) : [...state.stars, dataset.qualified_name];
-  const columns = (model.columnsOf.get(number) ?? []).filter((each) => model.columns[each].name);
+  const written = model.writtenAt(number, at);
+  const columns = (model.columnsOf.get(number) ?? []).filter((column) => model.columns[column].name);
   const failed = model.failedTests.get(number) ?? [];
   return [
     element("h2", {}, dataset.name),
     element("p.name", {}, dataset.qualified_name),
-    element("p", {}, button(starred ? TEXTS.unstar : TEXTS.star, () => actions.change({ stars })),
-      " ", button(TEXTS.impact, () => actions.change({ view: "impact" })),
-      ...(state.column ? [" ", button(TEXTS.dataset, () => actions.choose(dataset.qualified_name, ""))] : [])),
+    ...(dataset.description ? [element("p.about", {}, lines(dataset.description.split("\n")))] : []),
+    element("p", {}, button(isStarred ? TEXTS.unstar : TEXTS.star, () => actions.star(dataset.qualified_name), { "aria-pressed": String(isStarred) }),
+      " ", copyButton(TEXTS.copyPath, dataset.qualified_name)),
     facts([
-      [TEXTS.type, dataset.type], [TEXTS.store, dataset.store ?? ""], [TEXTS.zone, dataset.zone ?? ""],
-      [TEXTS.owner, dataset.owner ?? ""], [TEXTS.description, dataset.description ? lines(dataset.description.split("\n")) : ""],
-      [TEXTS.tag, (dataset.tags ?? []).join(", ")],
-      [TEXTS.health, dataset.placeholder ? TEXTS.placeholder : ""], [TEXTS.unresolved, unresolved.join(", ")],
+      [TEXTS.owner, dataset.owner ?? ""], [TEXTS.tag, badges(dataset.tags ?? [])],
+      [TEXTS.health, [HEALTH_WORDS[model.healthOf(number, at)] ?? "", dataset.placeholder ? TEXTS.placeholder : ""].filter(Boolean).join(" · ")],
+      [TEXTS.writtenAt, written === null ? "" : moment(written)],
+      [TEXTS.type, typeWord(dataset.type)], [TEXTS.store, dataset.store?.endsWith("://") ? "" : dataset.store ?? ""], [TEXTS.zone, dataset.zone ?? ""],
+      [TEXTS.unresolved, unresolved.join(", ")],
     ]),
     ...(failed.length ? [element("h3", {}, `${TEXTS.failedTests} (${failed.length})`), element("ul.failed-tests", {},
-      ...failed.map((each) => element("li", {}, [each.column, each.name].filter(Boolean).join(": "), each.severity ? ` (${each.severity})` : "")))] : []),
+      ...failed.map((test) => element("li", {}, [test.column, test.name].filter(Boolean).join(": "), test.severity ? ` (${test.severity})` : "")))] : []),
     element("h3", {}, `${TEXTS.columns} (${columns.length})`),
-    element("ul.columns", {}, ...columns.map((each) => element("li", { class: state.column === model.columns[each].name ? "chosen" : undefined },
-      nameLink(view, number, each), " ", element("span.type", {}, model.columns[each].type),
-      ...(unknown.has(each) ? [element("span.mark", { title: TEXTS.unknownSource }, "?")] : []),
-      ...(model.columns[each].constant ? [element("span.mark", { title: TEXTS.constant }, "=")] : []),
-      ...(model.tags.get(each) ?? []).map((tag) => element("span.tag", {}, tag))))),
+    element("ul.columns", {}, ...columns.map((column) => element("li", {},
+      nameLink(view, number, column), " ", element("span.type", {}, model.columns[column].type), ...marksOf(view, column)))),
+  ];
+}
+
+/** Tags in a row; empty where there are none. @param {string[]} tags */
+function badges(tags) {
+  return tags.length ? element("span", {}, ...tags.map((tag) => element("span.tag", {}, tag))) : "";
+}
+
+/** The signs and tags of a column. @param {View} view @param {number} column @returns {Node[]} */
+function marksOf({ model, at }, column) {
+  return [
+    ...(model.unknown(at).has(column) ? [element("span.mark", { title: TEXTS.unknownSource }, "?")] : []),
+    ...(model.columns[column].constant ? [element("span.mark", { title: TEXTS.constant }, "=")] : []),
+    ...(model.tags.get(column) ?? []).map((tag) => element("span.tag", {}, tag)),
+  ];
+}
+
+/** @param {View} view @param {number} dataset @param {number} number of the column */
+export function columnPanel(view, dataset, number) {
+  const { model, at } = view;
+  const column = model.columns[number];
+  const into = (model.edgesIn.get(number) ?? []).map((link) => model.edges[link]).filter((edge) => model.valid(edge, at) && edge.kind !== "condition");
+  const expressions = [...new Set(into.map((edge) => edge.description).filter(Boolean))];
+  const kinds = [...new Set(into.map((edge) => KIND_WORDS[edge.kind]))];
+  const tests = (model.failedTests.get(dataset) ?? []).filter((test) => test.column === column.name);
+  const conditions = model.conditions(dataset, at).map((link) => model.edges[link].input);
+  return [
+    element("h2", {}, column.name),
+    element("p", {}, `${TEXTS.ofTable} `, nameLink(view, dataset, null)),
+    facts([
+      [TEXTS.type, column.type], [TEXTS.tag, badges(model.tags.get(number) ?? [])], [TEXTS.owner, model.datasets[dataset].owner ?? ""],
+      [TEXTS.source, [model.unknown(at).has(number) ? TEXTS.unknownSource : "", column.constant ? TEXTS.constant : "", ...kinds].filter(Boolean).join(", ")],
+      [TEXTS.writtenBy, model.writersOf(dataset, at).map((process) => process.job || process.name).join(", ")],
+      [TEXTS.failedTests, tests.map((test) => test.name).join(", ")],
+    ]),
+    ...(expressions.length ? [element("h3", {}, TEXTS.expressions), element("ul.expressions", {}, ...expressions.map((text) => element("li", {}, element("code", {}, text))))] : []),
+    ...(conditions.length ? [element("h3", {}, `${conditions.length} ${TEXTS.rowsDependOn}`), element("ul", {}, ...[...new Set(conditions)].map((input) => element("li", {},
+      nameLink(view, model.columns[input].dataset, input, `${model.longName(model.columns[input].dataset)}.${model.columns[input].name || TEXTS.allRows}`))))] : []),
   ];
 }
 
@@ -93,46 +130,32 @@ export function processPanel(view, number) {
   const links = (/** @type {number[]} */ numbers) => element("ul", {}, ...[...new Set(numbers)].map((each) => element("li", {}, nameLink(view, each, null))));
   return [
     element("p", {}, button(TEXTS.close, () => actions.change({ process: "" }), { "data-close": true })),
-    element("h2", {}, process.name), element("p.name", {}, process.qualified_name),
+    element("h2", {}, process.name),
+    ...(process.description ? [element("p.about", {}, lines(process.description.split("\n")))] : []),
+    element("p", {}, copyButton(TEXTS.copyId, process.qualified_name)),
     facts([
+      [TEXTS.owner, process.owner ?? ""],
       [TEXTS.operations, (process.operations ?? []).join(", ")], [TEXTS.health, HEALTH_WORDS[process.health ?? ""] ?? ""],
-      [TEXTS.exact, !process.exact ? TEXTS.isNotExact : bounds.length ? TEXTS.isBound : TEXTS.isExact],
-      [TEXTS.workspace, [process.platform, process.workspace].filter(Boolean).join(" · ")], [TEXTS.job, process.job ?? ""],
+      [TEXTS.exact, process.catalog_type ? KIND_MEANINGS.catalog : !process.exact ? TEXTS.isNotExact : bounds.length ? TEXTS.isBound : TEXTS.isExact],
+      [TEXTS.workspace, [process.platform, process.workspace].filter(Boolean).join(" · ")], [TEXTS.job, process.job ?? ""], [TEXTS.type, process.catalog_type ? typeWord(process.catalog_type) : ""],
       ["", outside(process.link)], [TEXTS.lastRun, process.last_run ?? ""],
       [TEXTS.firstSeen, timeText(model, process.first_seen)], [TEXTS.seenLast, timeText(model, process.last_seen)],
     ]),
+    ...section(TEXTS.expressions, described),
     element("h3", {}, TEXTS.reads), links(flows.map((flow) => flow.input)),
     element("h3", {}, TEXTS.writes), links(flows.map((flow) => flow.output)),
     ...section(TEXTS.unresolved, process.unresolved_tables ?? []),
     ...section(TEXTS.parsedInputs, (process.parsed_inputs ?? []).map((each) => model.datasets[each].name)),
     ...section(TEXTS.conditionsOf, conditions), ...section(TEXTS.masks, masks), ...section(TEXTS.bounds, bounds), ...section(TEXTS.constants, constants),
-    ...section(TEXTS.parsed, parsed), ...section(TEXTS.description, described),
+    ...section(TEXTS.parsed, parsed), 
     ...(process.statement ? [element("h3", {}, TEXTS.statement), element("pre", {}, lines(process.statement.split("\n")))] : []),
   ];
-}
-
-/** Make the list of everything downstream of a data set or a column, by distance. @param {View} view @param {number} dataset @param {number | undefined} column */
-export function impactOf(view, dataset, column) {
-  const { model, state, at } = view;
-  const starts = column === undefined ? model.columnsOf.get(dataset) ?? [] : [column];
-  const columns = dependents(model, starts, at, state.conditions);
-  const tables = column === undefined ? datasetsFrom(model, [dataset], "down", null, at).distance : new Map();
-  /** @type {Map<number, {distance: number, columns: number[]}>} */
-  const found = new Map();
-  for (const [number, distance] of [...tables, ...[...columns].map(([each, far]) => /** @type {[number, number]} */ ([model.columns[each].dataset, far]))]) {
-    const known = found.get(number);
-    if (!known || distance < known.distance) found.set(number, { distance, columns: known?.columns ?? [] });
-  }
-  for (const number of columns.keys()) if (!starts.includes(number)) found.get(model.columns[number].dataset)?.columns.push(number);
-  found.delete(dataset);
-  return [...found].map(([number, each]) => ({ dataset: number, ...each, columns: each.columns.sort((one, other) => one - other) }))
-    .sort((one, other) => one.distance - other.distance || one.dataset - other.dataset);
 }
 
 /** @param {View} view @param {number} dataset @param {number | undefined} column */
 export function impactPanel(view, dataset, column) {
   const { model } = view;
-  const rows = impactOf(view, dataset, column);
+  const rows = impactOf(model, view.state, dataset, column, view.at);
   const tags = (/** @type {number} */ each) => model.tags.get(each) ?? [];
   const text = ["distance,dataset,column,tags\r\n", ...rows.flatMap((row) => {
     const names = row.columns.length ? row.columns.map((each) => [model.columns[each].name || TEXTS.allRows, tags(each).join(" ")]) : [["", ""]];
@@ -150,7 +173,7 @@ export function impactPanel(view, dataset, column) {
   return [
     element("h2", {}, `${TEXTS.impactOf}: ${subject}`),
     ...(rows.length ? [element("p", {}, button(TEXTS.copy, () => copied(text).then((done) => { status.textContent = done ? TEXTS.copied : ""; })),
-      " ", button(TEXTS.save, () => saved("impact.csv", text, "text/csv")), " ", status), ...groups] : [element("p", {}, TEXTS.impactNone)]),
+      " ", button(TEXTS.save, () => saved("impact.csv", new Blob([text], { type: "text/csv" }))), " ", status), ...groups] : [element("p", {}, TEXTS.impactNone)]),
   ];
 }
 
@@ -222,8 +245,7 @@ export function estatePanel(view) {
     ([name, text]) => button(text, () => actions.change({ group: name }), { "aria-pressed": String(state.group === name) })));
   const most = 60;
   return [
-    element("h2", {}, TEXTS.estate),
-    element("p", {}, `${model.datasets.length} ${TEXTS.datasets}. ${model.source === "lake" ? TEXTS.fromLake : TEXTS.record}`), choice,
+    element("h2", {}, TEXTS.groups), ...(model.history ? [] : [element("p", {}, TEXTS.record)]), choice,
     ...[...groups].sort(([one, first], [other, second]) => second.length - first.length || (one < other ? -1 : 1)).map(([group, numbers]) =>
       element("details", { "data-group": group }, element("summary", {}, `${group} (${numbers.length})`),
         element("ul", {}, ...numbers.slice(0, most).map((number) => element("li", {}, nameLink(view, number, null))),
@@ -233,15 +255,19 @@ export function estatePanel(view) {
 
 /** @param {View} view */
 export function startPanel(view) {
-  const { model, state } = view;
+  const { model, lists } = view;
   const list = (/** @type {string} */ title, /** @type {string[]} */ names) => {
     const known = names.map((name) => model.byName.get(name)).filter((number) => number !== undefined);
     return known.length ? [element("h3", {}, title), element("ul", {}, ...known.map((number) => element("li", {}, nameLink(view, number, null))))] : [];
   };
+  return [element("p", {}, TEXTS.start), ...list(TEXTS.favourites, lists.stars), ...list(TEXTS.recent, lists.recent), ...estatePanel(view)];
+}
+
+/** What the signs mean, and the keys. */
+export function signsPanel() {
   return [
-    element("p", {}, TEXTS.start), ...list(TEXTS.favourites, state.stars), ...list(TEXTS.lastSeen, state.seen),
-    ...estatePanel(view), element("h3", {}, TEXTS.signs),
-    element("div.signs", {}, facts(Object.entries(KIND_WORDS).map(([kind, word]) => [word, element("span", {}, signOf(kind), KIND_MEANINGS[kind])]))),
-    element("h3", {}, TEXTS.help), facts(KEYS),
+    element("h2", {}, TEXTS.signs),
+    element("div.signs", {}, facts([...Object.entries(KIND_WORDS).map(([kind, word]) => /** @type {[string, Node]} */ ([word, element("span", {}, signOf(kind), KIND_MEANINGS[kind])])), ...SIGNS])),
+    element("h2", {}, TEXTS.help), facts(KEYS),
   ];
 }

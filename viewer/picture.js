@@ -2,7 +2,7 @@
 
 import { Camera } from "./camera.js";
 import { MAX_SVG_CARDS, hitOn, painted } from "./canvas.js";
-import { drawn } from "./draw.js";
+import { drawn, svg } from "./draw.js";
 import { byId } from "./elements.js";
 import { Layouts } from "./layouts.js";
 import { NOTHING, placed, sceneOf, wantedOf } from "./scene.js";
@@ -14,6 +14,8 @@ import { NOTHING, placed, sceneOf, wantedOf } from "./scene.js";
  * @typedef {import("./scene.js").Scene} Scene
  */
 
+const EDGE = 20;
+const MOST_PIXELS = 8000;
 const FOCUS_KEYS = ["data-head", "data-fold", "data-more", "data-process", "data-number"];
 
 export class Picture {
@@ -28,6 +30,8 @@ export class Picture {
     this.layouts = new Layouts(layout);
     this.camera = new Camera(byId("stage"), byId("minimap"), () => this.moved());
     window.addEventListener("resize", () => this.moved());
+    this.paper = window.matchMedia("print");
+    this.paper.addEventListener("change", () => this.moved());
   }
 
   /** Draw the selection; cards that were drawn for the same subject keep their places.
@@ -57,7 +61,7 @@ export class Picture {
     this.camera.scene = scene;
     this.before = new Map(scene.cards.map((card) => [card.id, { x: card.x, y: card.y }]));
     this.large = scene.cards.length > MAX_SVG_CARDS;
-    for (const id of ["tools", "minimap"]) byId(id).toggleAttribute("hidden", !scene.cards.length);
+    byId("tools").toggleAttribute("hidden", !scene.cards.length);
     byId("picture").toggleAttribute("hidden", this.large);
     byId("canvas").hidden = !this.large;
     if (this.large) byId("layer").replaceChildren();
@@ -70,9 +74,42 @@ export class Picture {
 
   moved() {
     const { x, y, scale } = this.camera.place;
-    byId("layer").setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+    byId("layer").setAttribute("transform", this.paper.matches ? "" : `translate(${x} ${y}) scale(${scale})`);
+    if (this.paper.matches) byId("picture").setAttribute("viewBox", this.frame().join(" "));
+    else byId("picture").removeAttribute("viewBox");
     if (this.large) painted(byId("canvas"), this.scene, this.camera.place);
     this.camera.map();
+  }
+
+  /** Left, top, width and height of the whole picture. */
+  frame() {
+    return [-EDGE, -EDGE, this.scene.width + 2 * EDGE, this.scene.height + 2 * EDGE];
+  }
+
+  /** Return the picture as PNG: the whole of it, or of a large one what the window shows. @returns {Promise<Blob | null>} */
+  async png() {
+    const canvas = this.large ? byId("canvas") : await this.copied();
+    return new Promise((done) => { canvas.toBlob(done, "image/png"); });
+  }
+
+  /** A canvas with the SVG and its styles. */
+  async copied() {
+    const [left, top, width, height] = this.frame();
+    const factor = Math.min(2, MOST_PIXELS / Math.max(width, height));
+    const copy = /** @type {SVGElement} */ (byId("picture").cloneNode(true));
+    const sizes = { xmlns: "http://www.w3.org/2000/svg", viewBox: [left, top, width, height].join(" "), width: width * factor, height: height * factor };
+    for (const [name, value] of Object.entries(sizes)) copy.setAttribute(name, String(value));
+    copy.querySelector("#layer")?.removeAttribute("transform");
+    copy.prepend(svg("rect", { x: left, y: top, width, height, class: "paper" }));
+    copy.prepend(svg("style", {}, document.createTextNode(document.querySelector("style")?.textContent ?? "")));
+    const address = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
+    const image = new Image();
+    image.src = address;
+    await image.decode().finally(() => URL.revokeObjectURL(address));
+    const canvas = document.createElement("canvas");
+    Object.assign(canvas, { width: width * factor, height: height * factor });
+    canvas.getContext("2d")?.drawImage(image, 0, 0);
+    return canvas;
   }
 
   /** Return the card under a point of a large picture, and its column. @param {MouseEvent} event */

@@ -3,7 +3,7 @@
 import { placeBadges } from "./curves.js";
 import { CARD_WIDTH, HEAD_HEIGHT, NARROW_GAP, ROW_HEIGHT, WIDE_GAP } from "./layout.js";
 import { neighbours } from "./select.js";
-import { KIND_WORDS, TEXTS } from "./texts.js";
+import { HEALTH_WORDS, TEXTS, moment, typeWord } from "./texts.js";
 
 /**
  * @typedef {import("./model.js").Model} Model
@@ -12,16 +12,19 @@ import { KIND_WORDS, TEXTS } from "./texts.js";
  * @typedef {{column: number, name: string, subject: boolean, unknown: boolean, constant: boolean, tags: string[]}} Row
  * @typedef {{id: string, dataset: number, depth: number, x: number, y: number, height: number, title: string,
  *   subtitle: string, rows: Row[], hiddenRows: number, allRows: number, open: boolean, subject: boolean,
- *   placeholder: boolean, health: string, unresolved: string[], hiddenUp: number, hiddenDown: number, allUp: number,
- *   allDown: number, conditions: number[], failedTests: number}} Card
+ *   placeholder: boolean, health: string, note: string, unresolved: string[], hiddenUp: number, hiddenDown: number,
+ *   allUp: number, allDown: number, conditions: number[], failedTests: number, hop: number}} Card `note`: its state, when
+ *   it was written, and its owner; `hop`: its number of steps in a picture of an impact, else 0
  * @typedef {{id: string, from: string, to: string, kind: string, masked: boolean, parsed: boolean, processes: number[],
- *   change: string, x1: number, y1: number, x2: number, y2: number, label: string, text: string, at: number}} Curve
+ *   foreign: boolean, change: string, x1: number, y1: number, x2: number, y2: number, label: string, text: string, at: number}} Curve
  * @typedef {{cards: Card[], curves: Curve[], width: number, height: number}} Scene
  * @typedef {import("./layout.js").Wanted} Wanted
  * @typedef {import("./layout.js").Places} Places
  */
 
-const MAX_ROWS = 15;
+const MAX_ROWS = 12;
+/** Room for what stands beside a card. */
+const BESIDE = 78;
 export const MAX_LABELS = 80;
 
 /** @type {Scene} */
@@ -33,17 +36,17 @@ export function sceneOf(model, state, selection, at, changeOf) {
   const subject = model.byName.get(state.asset);
   const followed = subject === undefined ? undefined : model.column(subject, state.column);
   const unknown = model.unknown(at);
-  const opened = new Set(state.open);
   /** @type {Map<number, Card>} */
   const cards = new Map();
   for (const [number, depth] of [...selection.datasets].sort(([one], [other]) => one - other)) {
     const dataset = model.datasets[number];
     const own = (model.columnsOf.get(number) ?? []).filter((each) => model.columns[each].name);
-    const isOpen = opened.has(dataset.qualified_name);
+    const isOpen = selection.opened.has(number);
     const onTheWay = selection.columns;
     const all = (model.columnsOf.get(number) ?? []).filter((each) => onTheWay?.has(each) || (isOpen && (model.columns[each].name || state.conditions)));
-    const shown = isOpen && all.length > MAX_ROWS && !opened.has(`*${dataset.qualified_name}`)
+    const shown = isOpen && all.length > MAX_ROWS && !state.open.includes(`*${dataset.qualified_name}`)
       ? all.filter((each, place) => place < MAX_ROWS || onTheWay?.has(each)) : all;
+    const health = model.healthOf(number, at);
     cards.set(number, {
       id: String(number), dataset: number, depth, x: 0, y: 0, height: 0, title: dataset.name,
       subtitle: model.parentOf(number),
@@ -53,15 +56,18 @@ export function sceneOf(model, state, selection, at, changeOf) {
       })),
       hiddenRows: own.length - shown.filter((each) => model.columns[each].name).length, allRows: own.length,
       open: isOpen, subject: number === subject, placeholder: dataset.placeholder ?? false,
-      failedTests: (model.failedTests.get(number) ?? []).length, health: healthOf(model, number, at), unresolved: model.unresolved(number, at),
-      ...hiddenAround(model, number, selection, at),
+      failedTests: (model.failedTests.get(number) ?? []).length, health, note: noteOf(model, number, health, at),
+      hop: state.view === "impact" ? depth : 0, unresolved: model.unresolved(number, at),
+      ...hiddenAround(model, state, number, selection, at),
       conditions: [...new Set(model.conditions(number, at).map((each) => model.edges[each].input))],
     });
   }
-  const curves = state.column ? columnCurves(model, selection) : mixedCurves(model, selection);
+  const rows = new Set([...cards.values()].flatMap((card) => card.rows.map((row) => row.column)));
+  const curves = state.column ? columnCurves(model, selection, rows) : mixedCurves(model, selection, rows);
   for (const curve of curves) {
     curve.change = changeOf(curve.id);
     curve.text = textOf(curve);
+    curve.foreign = curve.processes.every((number) => model.processes[number].catalog_type);
   }
   for (const card of cards.values()) {
     card.height = HEAD_HEIGHT + ROW_HEIGHT * (card.rows.length + (card.allRows ? 1 : 0));
@@ -69,11 +75,25 @@ export function sceneOf(model, state, selection, at, changeOf) {
   return { cards: [...cards.values()], curves, width: 0, height: 0 };
 }
 
-/** Return the text of a curve's badge. @param {Curve} curve */
+/** The state of a data set, when it was written last, and its owner; of one without all of them what it is.
+ * @param {Model} model @param {number} number @param {string} health @param {number | null} at */
+function noteOf(model, number, health, at) {
+  const dataset = model.datasets[number];
+  const written = model.writtenAt(number, at);
+  const words = [HEALTH_WORDS[health] ?? "", dataset.placeholder ? TEXTS.placeholder : "",
+    written === null ? "" : `${TEXTS.written} ${moment(written).slice(0, 10)}`, dataset.owner ?? ""];
+  return words.filter(Boolean).join(" · ") || typeWord(dataset.type);
+}
+
+/** How a curve looks: as its kind, or between two tables as one that only the catalog knows. @param {Curve} curve */
+export function lookOf(curve) {
+  return curve.kind === "table" && curve.foreign ? "catalog" : curve.kind;
+}
+
+/** Return the text beside a curve's badge. @param {Curve} curve */
 function textOf(curve) {
-  const word = curve.kind === "table" || curve.kind === "identity" ? "" : KIND_WORDS[curve.kind];
   const change = curve.change ? TEXTS[/** @type {"added"} */ (curve.change)] : "";
-  return [word, change, curve.processes.length > 1 ? `×${curve.processes.length}` : ""].filter(Boolean).join(" ");
+  return [change, curve.processes.length > 1 ? `×${curve.processes.length}` : ""].filter(Boolean).join(" ");
 }
 
 /** Return the layout's input; cards with a place `before` keep their order. @param {Model} model @param {Scene} scene
@@ -101,6 +121,7 @@ function columnOf(end) {
 export function placed(model, scene, places) {
   const { cards: list, curves } = scene;
   for (const card of list) Object.assign(card, places.get(card.id));
+  if (list.some((card) => card.x === 0 && (card.hiddenUp || card.unresolved.length))) for (const card of list) card.x += BESIDE;
   const cards = new Map(list.map((card) => [card.id, card]));
   for (const curve of curves) {
     const [one, other] = [cards.get(cardOf(model, curve.from)), cards.get(cardOf(model, curve.to))];
@@ -111,12 +132,23 @@ export function placed(model, scene, places) {
     curve.y1 = portOf(one, curve.from);
     curve.y2 = portOf(other, curve.to);
   }
-  if (curves.length <= MAX_LABELS) placeBadges(curves);
+  if (curves.length <= MAX_LABELS) placeBadges(curves, list.flatMap(boxesOf));
   return {
     cards: list, curves,
-    width: Math.max(0, ...list.map((card) => card.x + CARD_WIDTH)),
+    width: Math.max(0, ...list.map((card) => card.x + CARD_WIDTH + (card.hiddenDown ? BESIDE : 0))),
     height: Math.max(0, ...list.map((card) => card.y + card.height)),
   };
+}
+
+/** Where no badge may be: a card, and what stands beside it. @param {Card} card @returns {import("./curves.js").Box[]} */
+function boxesOf({ x, y, height, hiddenUp, hiddenDown, unresolved }) {
+  const right = x + CARD_WIDTH;
+  return [
+    { left: x, right, top: y, bottom: y + height },
+    ...(hiddenUp ? [{ left: x - BESIDE, right: x, top: y, bottom: y + ROW_HEIGHT }] : []),
+    ...(hiddenDown ? [{ left: right, right: right + BESIDE, top: y, bottom: y + ROW_HEIGHT }] : []),
+    ...(unresolved.length ? [{ left: x - 44, right: x, top: y + height - ROW_HEIGHT, bottom: y + height }] : []),
+  ];
 }
 
 /** @param {Card} card @param {string} end */
@@ -125,16 +157,10 @@ function portOf(card, end) {
   return card.y + (row < 0 ? HEAD_HEIGHT / 2 : HEAD_HEIGHT + ROW_HEIGHT * (row + 0.5));
 }
 
-/** Return the worst state of the processes into a data set. @param {Model} model @param {number} dataset @param {number | null} at */
-function healthOf(model, dataset, at) {
-  const states = (model.flowsIn.get(dataset) ?? [])
-    .filter((number) => model.valid(model.flows[number], at))
-    .map((number) => model.processes[model.flows[number].process].health ?? "good");
-  return ["failed", "overdue", "unended"].find((each) => states.includes(each)) ?? "good";
-}
-
-/** @param {Model} model @param {number} dataset @param {Selection} selection @param {number | null} at */
-function hiddenAround(model, dataset, selection, at) {
+/** How many neighbours are not shown. @param {Model} model @param {State} state @param {number} dataset @param {Selection} selection
+ * @param {number | null} at */
+function hiddenAround(model, state, dataset, selection, at) {
+  if (state.view === "impact") return { hiddenUp: 0, hiddenDown: 0, allUp: 0, allDown: 0 };
   const up = neighbours(model, dataset, "up", at);
   const down = neighbours(model, dataset, "down", at);
   const hidden = (/** @type {number[]} */ list) => list.filter((each) => !selection.datasets.has(each)).length;
@@ -143,15 +169,17 @@ function hiddenAround(model, dataset, selection, at) {
 
 /** @param {string} id @param {string} from @param {string} to @returns {Curve} */
 function curveOf(id, from, to) {
-  return { id, from, to, kind: "table", masked: false, parsed: false, processes: [], change: "", x1: 0, y1: 0, x2: 0, y2: 0, label: "", text: "", at: 0.5 };
+  return { id, from, to, kind: "table", masked: false, parsed: false, processes: [], foreign: false, change: "", x1: 0, y1: 0, x2: 0, y2: 0, label: "", text: "", at: 0.5 };
 }
 
-/** Return one curve for each pair of columns and kind. @param {Model} model @param {Selection} selection */
-function columnCurves(model, selection) {
+/** Return one curve for each pair of columns that are shown, and kind. @param {Model} model @param {Selection} selection
+ * @param {Set<number>} rows */
+function columnCurves(model, selection, rows) {
   /** @type {Map<string, Curve>} */
   const found = new Map();
   for (const number of [...selection.edges].sort((one, other) => one - other)) {
     const edge = model.edges[number];
+    if (!rows.has(edge.input) || !rows.has(edge.output)) continue;
     const id = `${edge.input}>${edge.output}>${edge.kind}`;
     const curve = found.get(id) ?? curveOf(id, `c${edge.input}`, `c${edge.output}`);
     curve.kind = edge.kind;
@@ -164,9 +192,10 @@ function columnCurves(model, selection) {
   return [...found.values()];
 }
 
-/** Return curves between columns of open cards, and between the other cards. @param {Model} model @param {Selection} selection */
-function mixedCurves(model, selection) {
-  const curves = columnCurves(model, selection);
+/** Return curves between columns of open cards, and between the other cards. @param {Model} model @param {Selection} selection
+ * @param {Set<number>} rows */
+function mixedCurves(model, selection, rows) {
+  const curves = columnCurves(model, selection, rows);
   const linked = new Set(curves.map((curve) => {
     const [one, other] = [curve.from, curve.to].map((end) => model.columns[Number(end.slice(1))].dataset);
     return `${one}>${other}`;

@@ -3,9 +3,13 @@
 /**
  * @typedef {import("./model.js").Model} Model
  * @typedef {import("./state.js").State} State
- * @typedef {{datasets: Map<number, number>, columns: Map<number, number> | null, edges: Set<number>, flows: Set<number>}}
- *   Selection `columns` is null where no column is followed
+ * @typedef {{datasets: Map<number, number>, columns: Map<number, number> | null, edges: Set<number>, flows: Set<number>,
+ *   opened: Set<number>}} Selection `columns` is null where no column is followed; `opened`: the cards that show columns
+ * @typedef {{dataset: number, distance: number, columns: number[]}} Reached a data set downstream, with its columns
  */
+
+/** In a picture of more cards only the chosen one shows columns by itself. */
+const MAX_OPENED = 12;
 
 /** Return the nodes within some steps of the starts, with their distances, and the links on the way.
  * @param {number[]} starts @param {Map<number, number[]>} near @param {(link: number) => number | null} far
@@ -89,7 +93,76 @@ function signed(up, down) {
 /** @param {Model} model @param {State} state @param {number} dataset @param {number | undefined} column
  * @param {number | null} at @returns {Selection} */
 export function selected(model, state, dataset, column, at) {
+  if (state.view === "impact") return impactSelection(model, state, dataset, column, at);
   return column === undefined ? aroundDataset(model, state, dataset, at) : alongColumn(model, state, column, at);
+}
+
+/** Return everything downstream of a data set or a column, by distance. @param {Model} model @param {State} state
+ * @param {number} dataset @param {number | undefined} column @param {number | null} at @returns {Reached[]} */
+export function impactOf(model, state, dataset, column, at) {
+  const starts = column === undefined ? model.columnsOf.get(dataset) ?? [] : [column];
+  const columns = dependents(model, starts, at, state.conditions);
+  const tables = column === undefined ? datasetsFrom(model, [dataset], "down", null, at).distance : new Map();
+  /** @type {Map<number, Reached>} */
+  const reached = new Map();
+  const isNear = (/** @type {[number, number]} */ [, distance]) => state.down === null || distance <= state.down;
+  for (const [number, distance] of [...tables].filter(isNear)) reached.set(number, { dataset: number, distance, columns: [] });
+  for (const [number, distance] of [...columns].filter(isNear)) {
+    const owner = model.columns[number].dataset;
+    const entry = reached.get(owner) ?? { dataset: owner, distance, columns: [] };
+    entry.distance = Math.min(entry.distance, distance);
+    if (!starts.includes(number)) entry.columns.push(number);
+    reached.set(owner, entry);
+  }
+  reached.delete(dataset);
+  return [...reached.values()].map((entry) => ({ ...entry, columns: entry.columns.sort((one, other) => one - other) }))
+    .sort((one, other) => one.distance - other.distance || one.dataset - other.dataset);
+}
+
+/** The list of the impact as a picture. @param {Model} model @param {State} state @param {number} dataset
+ * @param {number | undefined} column @param {number | null} at @returns {Selection} */
+function impactSelection(model, state, dataset, column, at) {
+  const reached = impactOf(model, state, dataset, column, at);
+  const datasets = new Map([[dataset, 0], ...reached.map((entry) => /** @type {[number, number]} */ ([entry.dataset, entry.distance]))]);
+  const opened = openedCards(model, state, datasets);
+  const flows = flowsBetween(model, datasets, at);
+  if (column === undefined) return { datasets, columns: null, edges: edgesBetween(model, state, opened, at), flows, opened };
+  const columns = new Map([column, ...reached.flatMap((entry) => entry.columns)].map((number) => [number, 0]));
+  /** @type {Set<number>} */
+  const edges = new Set();
+  for (const number of columns.keys()) {
+    for (const link of model.edgesOut.get(number) ?? []) {
+      const edge = model.edges[link];
+      if ((state.conditions || edge.kind !== "condition") && model.valid(edge, at) && columns.has(edge.output)) edges.add(link);
+    }
+  }
+  return { datasets, columns, edges, flows: new Set(), opened };
+}
+
+/** The cards that show columns: those that were opened, and by themselves the chosen one and, in a small picture, those
+ * next to it. @param {Model} model @param {State} state @param {Map<number, number>} datasets with their distances */
+function openedCards(model, state, datasets) {
+  const farthest = state.tables || state.column ? -1 : datasets.size > MAX_OPENED ? 0 : 1;
+  return new Set([...datasets].filter(([number, distance]) => {
+    const name = model.datasets[number].qualified_name;
+    return state.open.includes(name) || (Math.abs(distance) <= farthest && !state.open.includes(`-${name}`));
+  }).map(([number]) => number));
+}
+
+/** @param {Model} model @param {Map<number, number>} datasets @param {number | null} at @returns {Set<number>} */
+function flowsBetween(model, datasets, at) {
+  const into = [...datasets.keys()].flatMap((number) => model.flowsIn.get(number) ?? []);
+  return new Set(into.filter((number) => datasets.has(model.flows[number].input) && model.valid(model.flows[number], at)));
+}
+
+/** The edges between columns of open cards. @param {Model} model @param {State} state @param {Set<number>} opened
+ * @param {number | null} at @returns {Set<number>} */
+function edgesBetween(model, state, opened, at) {
+  const columns = [...opened].flatMap((number) => model.columnsOf.get(number) ?? []);
+  return new Set(columns.flatMap((column) => model.edgesIn.get(column) ?? []).filter((number) => {
+    const edge = model.edges[number];
+    return opened.has(model.columns[edge.input].dataset) && (state.conditions || edge.kind !== "condition") && model.valid(edge, at);
+  }));
 }
 
 /** @param {Model} model @param {State} state @param {number} column @param {number | null} at @returns {Selection} */
@@ -130,7 +203,7 @@ function alongColumn(model, state, column, at) {
       if (model.valid(flow, at) && steps.has(`${flow.process} ${flow.input} ${flow.output}`)) flows.add(number);
     }
   }
-  return { datasets, columns, edges, flows };
+  return { datasets, columns, edges, flows, opened: openedCards(model, state, datasets) };
 }
 
 /** @param {Model} model @param {State} state @param {number} dataset @param {number | null} at @returns {Selection} */
@@ -147,28 +220,8 @@ function aroundDataset(model, state, dataset, at) {
       if (!datasets.has(node)) datasets.set(node, way === "up" ? from - distance : from + distance);
     }
   }
-  /** @type {Set<number>} */
-  const flows = new Set();
-  for (const own of datasets.keys()) {
-    for (const number of model.flowsIn.get(own) ?? []) {
-      const flow = model.flows[number];
-      if (datasets.has(flow.input) && model.valid(flow, at)) flows.add(number);
-    }
-  }
-  /** @type {Set<number>} */
-  const edges = new Set();
-  const opened = new Set(state.open.map((each) => model.byName.get(each)));
-  for (const own of datasets.keys()) {
-    if (!opened.has(own)) continue;
-    for (const column of model.columnsOf.get(own) ?? []) {
-      for (const number of model.edgesIn.get(column) ?? []) {
-        const edge = model.edges[number];
-        if (!opened.has(model.columns[edge.input].dataset) || !datasets.has(model.columns[edge.input].dataset)) continue;
-        if ((state.conditions || edge.kind !== "condition") && model.valid(edge, at)) edges.add(number);
-      }
-    }
-  }
-  return { datasets, columns: null, edges, flows };
+  const opened = openedCards(model, state, datasets);
+  return { datasets, columns: null, edges: edgesBetween(model, state, opened, at), flows: flowsBetween(model, datasets, at), opened };
 }
 
 /** Return the neighbours of a data set in one direction. @param {Model} model @param {number} dataset @param {"up" | "down"} way

@@ -57,7 +57,7 @@ function columnBranch(model, selection, column, way, seen, rows) {
     const beyond = again ? [] : columnBranch(model, selection, end, way, seen, rows);
     const note = again ? [...words, TEXTS.seeAbove] : [...words];
     return item(`${model.longName(own.dataset)}.${own.name || TEXTS.allRows} (${note.join("; ")})`, beyond,
-      { "data-dataset": dataset.qualified_name, "data-column": own.name });
+      { "data-dataset": dataset.qualified_name, "data-column": own.name, title: dataset.qualified_name });
   });
 }
 
@@ -85,14 +85,16 @@ function datasetBranch(model, selection, dataset, way, seen) {
     if (!selection.flows.has(number)) continue;
     const flow = model.flows[number];
     const end = way === "up" ? flow.input : flow.output;
-    found.set(end, (found.get(end) ?? new Set()).add(model.processes[flow.process].name));
+    const process = model.processes[flow.process];
+    const words = [`${TEXTS.by} ${process.job || process.name}`, ...(process.operations ?? [])].join(", ");
+    found.set(end, (found.get(end) ?? new Set()).add(words));
   }
   return [...found].map(([end, processes]) => {
     const again = seen.has(end);
     seen.add(end);
     const beyond = again ? [] : datasetBranch(model, selection, end, way, seen);
     const note = again ? [...processes, TEXTS.seeAbove] : [...processes];
-    return item(`${model.longName(end)} (${note.join("; ")})`, beyond, { "data-dataset": model.datasets[end].qualified_name });
+    return item(`${model.longName(end)} (${note.join("; ")})`, beyond, { "data-dataset": model.datasets[end].qualified_name, title: model.datasets[end].qualified_name });
   });
 }
 

@@ -10,6 +10,7 @@ import base64
 import gzip
 import hashlib
 import re
+from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from html import escape
 from pathlib import Path
@@ -24,9 +25,9 @@ _LAYOUT = "layout.js"
 """Also runs in a worker, which is made of a text of its own."""
 
 
-def page(document: LineageDocument, start: str = "", *, title: str = "Lineage") -> bytes:
-    """The page as HTML; the same document gives the same bytes. `start` is the state (an address without `#`) that it
-    begins with where its own address has none.
+def page(document: LineageDocument, start: str = "", *, title: str = "Lineage", made: datetime | None = None) -> bytes:
+    """The page as HTML; equal arguments give equal bytes. `start` is the state (an address without `#`) that it begins
+    with where its own address has none. `made`: when the file was written, which the page tells.
     """
     script = joined(FOLDER)
     styles = (FOLDER / "page.css").read_text(encoding="utf-8")
@@ -36,6 +37,7 @@ def page(document: LineageDocument, start: str = "", *, title: str = "Lineage") 
         "styles": styles,
         "script": script,
         "start": escape(start),
+        "made": made.isoformat() if made else "",
         "layout": _EXPORT.sub("", (FOLDER / _LAYOUT).read_text(encoding="utf-8")),
         "data": base64.b64encode(gzip.compress(encoded(document), mtime=0)).decode(),
     }

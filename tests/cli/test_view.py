@@ -9,7 +9,7 @@ import threading
 import urllib.request
 import webbrowser
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from http.cookiejar import CookieJar
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from shared.lineage.day_difference import difference
 from shared.lineage.document import LineageDocument, decoded, encoded
 from shared.storage_layout import NEWEST, PUBLISHED, daily_document
 from tests.shared.serving.documents import CLEAN, MART, estate
-from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
+from tests.support.building import IDENTITY, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
@@ -83,6 +83,22 @@ def test_the_page_has_sql_only_with_the_option_and_without_literals(tmp_path: Pa
         (process,) = document_in((tmp_path / "page.html").read_bytes()).processes
         texts.append(process.statement)
     assert texts == ["", "INSERT INTO clean SELECT * FROM raw WHERE city = ? AND age > ?"]
+
+
+def test_the_page_has_expressions_and_when_it_was_written(tmp_path: Path) -> None:
+    made = Parts()
+    change = step("DIRECT", "TRANSFORMATION") | {"description": "upper(trim(name))"}
+    columns = lineage({"name": [source("raw", "name", change)]})
+    for place in post(made.storage, packed(body(inputs=["raw"], outputs=[dataset("clean", columnLineage=columns)]))):
+        settle(made.storage, place)
+    publish(made.storage, MemoryCatalog(), made.worker.publishing)
+    started = datetime.now(UTC)
+    assert made.run("view", "--html", str(tmp_path / "page.html")).exit_code == 0
+    html = (tmp_path / "page.html").read_bytes()
+    assert [column_edge.description for column_edge in document_in(html).edges] == ["upper(trim(name))"]
+    written = re.search(rb'data-made="([^"]+)"', html)
+    assert written
+    assert started <= datetime.fromisoformat(written[1].decode()) <= datetime.now(UTC)
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,12 @@ SEEN = """() => {
   for (const each of document.querySelectorAll("[title], [aria-label]")) {
     found.push(each.getAttribute("title") ?? "", each.getAttribute("aria-label") ?? "");
   }
+  for (const each of document.querySelectorAll("[data-tip]")) found.push(each.dataset.tip);
   return found;
 }"""
 NOT_ISOLATED = """(name) => [...document.querySelectorAll("body *")].filter((each) =>
   [...each.childNodes].some((child) => child.nodeType === 3 && child.data.includes(name))
-  && !["script", "title"].includes(each.tagName.toLowerCase())
+  && !["script", "style", "title"].includes(each.tagName.toLowerCase())
   && !["isolate", "plaintext", "isolate-override"].includes(getComputedStyle(each).unicodeBidi),
 ).map((each) => each.outerHTML.slice(0, 200))"""
 

@@ -108,6 +108,7 @@ def test_the_page_shows_the_document(browser: Browser, tmp_path: Path, seed: int
             "column": "" if column is None else document.columns[column].name,
             "up": "all" if steps[0] is None else str(steps[0]),
             "down": "all" if steps[1] is None else str(steps[1]),
+            "tables": "1",
             "at": "" if at is None else at.isoformat().replace("+00:00", "Z"),
         }
         browser.go(urlencode({name: value for name, value in state.items() if value}))

@@ -78,6 +78,10 @@ const commands = {
   fill: ({ selector, text }) => page.locator(selector).fill(text),
   back: () => page.goBack(),
   forward: () => page.goForward(),
+  media: async ({ media }) => {
+    await page.emulateMedia({ media });
+    await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(() => done(null))); }));
+  },
   screenshot: ({ path }) => page.screenshot({ path }).then(() => null),
   script: ({ path }) => page.addScriptTag({ path: require.resolve(path) }).then(() => null),
   axe: async () => {

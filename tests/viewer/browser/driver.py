@@ -121,14 +121,27 @@ class Browser:
             raise BrowserError(answer["error"])
         return answer["value"]
 
-    def open(self, page: Path | str, *, state: str = "", dark: bool = False, without: tuple[str, ...] = ()) -> float:
+    def open(
+        self,
+        page: Path | str,
+        *,
+        state: str = "",
+        dark: bool = False,
+        without: tuple[str, ...] = (),
+        size: tuple[int, int] = (1400, 850),
+    ) -> float:
         """Open a page in this state; returns the milliseconds until it was usable.
 
-        `without` names globals to remove from the browser, as in an older one.
+        `without` names globals to remove from the browser, as in an older one. `size`: width and height of its window.
         """
         address = page if isinstance(page, str) else page.resolve().as_uri()
         milliseconds: float = self.ask(
-            "open", url=f"{address}#{state}" if state else address, dark=dark, without=without
+            "open",
+            url=f"{address}#{state}" if state else address,
+            dark=dark,
+            without=without,
+            width=size[0],
+            height=size[1],
         )
         return milliseconds
 

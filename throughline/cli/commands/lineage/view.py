@@ -5,7 +5,7 @@ import sys
 import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
@@ -109,7 +109,7 @@ def view(
     writers: dict[Path, Callable[[_View], bytes]] = {
         path: write
         for path, write in (
-            (html, lambda shown: page(shown.document, shown.address)),
+            (html, lambda shown: page(shown.document, shown.address, made=datetime.now(UTC))),
             (svg, _picture(as_svg_of)),
             (mermaid, _picture(as_mermaid)),
             (dot, _picture(as_dot)),
@@ -121,7 +121,7 @@ def view(
     if moments[0] and not lake and not compare:
         document, moments = published_document(context, home, moments[0].date()), (None, None)
     else:
-        document = lineage_document(context, home, lake, sql=sql)
+        document = lineage_document(context, home, lake, expressions=True, sql=sql)
     try:
         shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
         for path, write in writers.items():

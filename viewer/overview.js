@@ -1,0 +1,108 @@
+// All data as a table: what there is, the newest first, by state, tag, owner and name; and the newest changes.
+
+import { button, element } from "./elements.js";
+import { nameLink } from "./panels.js";
+import { HEALTH_WORDS, TEXTS, moment, typeWord } from "./texts.js";
+
+/**
+ * @typedef {import("./panels.js").View} View
+ * @typedef {import("./model.js").Summary} Summary
+ */
+
+const MOST_ROWS = 200;
+const MOST_TAGS = 4;
+const MOST_CHANGES = 5;
+
+/** What a button of the overview leaves over. @type {Record<string, {text: string, has: (summary: Summary) => boolean}>} */
+const ONLY = {
+  failed: { text: TEXTS.onlyFailed, has: (summary) => summary.health === "failed" || summary.failedTests > 0 },
+  late: { text: TEXTS.onlyLate, has: (summary) => summary.health === "overdue" || summary.health === "unended" },
+  unknown: { text: TEXTS.onlyUnknown, has: (summary) => summary.unknown > 0 },
+  masked: { text: TEXTS.onlyMasked, has: (summary) => summary.masked > 0 },
+  tagged: { text: TEXTS.onlyTagged, has: (summary) => summary.tags.length > 0 },
+  unscanned: { text: TEXTS.placeholder, has: (summary) => summary.placeholder },
+};
+
+/** @type {Record<string, {text: string, order: (one: Summary, other: Summary) => number}>} */
+const SORTS = {
+  newest: { text: TEXTS.newest, order: (one, other) => (other.written ?? 0) - (one.written ?? 0) || other.readers - one.readers },
+  used: { text: TEXTS.mostRead, order: (one, other) => other.readers - one.readers || (other.written ?? 0) - (one.written ?? 0) },
+  name: { text: TEXTS.byName, order: () => 0 },
+};
+
+/** @param {View} view @returns {Node[]} */
+export function overview(view) {
+  const { model, state, actions, at } = view;
+  if (model.isHasty(at)) {
+    setTimeout(() => {
+      model.unknown(at);
+      actions.change({}, true);
+    });
+  }
+  const summaries = model.summaries(at);
+  const change = (/** @type {object} */ part) => actions.change(part, true);
+  const tiles = Object.entries(ONLY).map(([name, { text, has }]) => {
+    const number = summaries.filter(has).length;
+    return number ? [button(`${number} ${text}`, () => change({ only: state.only === name ? "" : name }), { "aria-pressed": String(state.only === name), "data-only": name })] : [];
+  }).flat();
+  const filter = element("input", { id: "filter", type: "search", "aria-label": TEXTS.filter, placeholder: TEXTS.filter, spellcheck: "false", value: state.text });
+  filter.addEventListener("input", () => change({ text: /** @type {HTMLInputElement} */ (filter).value }));
+  const names = (/** @type {(summary: Summary) => string[]} */ of) => [...new Set(summaries.flatMap(of))].filter(Boolean).sort();
+  const choices = [
+    chosenFrom("tag", TEXTS.anyTag, names((summary) => summary.tags).map((name) => [name, name]), state.tag, change),
+    chosenFrom("owner", TEXTS.anyOwner, names((summary) => [summary.owner]).map((name) => [name, name]), state.owner, change),
+    chosenFrom("sort", "", Object.entries(SORTS).map(([name, { text }]) => [name, text]), state.sort, change),
+  ].flat();
+  const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const { has } = ONLY[state.only] ?? { has: () => true };
+  const rows = summaries.filter((summary) => has(summary) && (!state.tag || summary.tags.includes(state.tag)) &&
+    (!state.owner || summary.owner === state.owner) && words.every((word) => summary.text.includes(word)))
+    .sort((SORTS[state.sort] ?? SORTS.newest).order);
+  return [
+    element("h2", {}, TEXTS.estate),
+    element("p.status", { role: "status" }, `${rows.length} of ${summaries.length} ${TEXTS.datasets} · ${model.columns.filter((column) => column.name).length} ${TEXTS.columns.toLowerCase()} · ${new Set(model.processes.map((process) => process.job || process.name)).size} ${TEXTS.jobs}`),
+    ...(tiles.length ? [element("p.tiles", { role: "group", "aria-label": TEXTS.onlyThose }, ...tiles)] : []),
+    element("p.filters", {}, filter, ...choices),
+    ...changesOf(view),
+    element("table.data", {}, element("thead", {}, element("tr", {}, ...[TEXTS.name, TEXTS.tag, TEXTS.owner, TEXTS.writtenAt, TEXTS.readers, TEXTS.health].map((text) => element("th", { scope: "col" }, text)))),
+      element("tbody", {}, ...rows.slice(0, MOST_ROWS).map((summary) => rowOf(view, summary)))),
+    ...(rows.length > MOST_ROWS ? [element("p.status", {}, `${rows.length - MOST_ROWS} ${TEXTS.moreRows}`)] : []),
+  ];
+}
+
+/** A choice of one value of a filter; none where there is nothing to choose from. @param {string} field @param {string} any
+ * @param {string[][]} options @param {string} value @param {(part: object) => void} change @returns {Node[]} */
+function chosenFrom(field, any, options, value, change) {
+  if (!options.length) return [];
+  const select = /** @type {HTMLSelectElement} */ (element("select", { id: `by-${field}`, "aria-label": any || TEXTS.sort },
+    ...(any ? [["", any], ...options] : options).map(([name, text]) => element("option", { value: name }, text))));
+  select.value = value;
+  select.addEventListener("change", () => change({ [field]: select.value }));
+  return [select];
+}
+
+/** @param {View} view @param {Summary} summary */
+function rowOf(view, summary) {
+  const { model } = view;
+  const dataset = model.datasets[summary.dataset];
+  const states = [HEALTH_WORDS[summary.health] ?? "", summary.failedTests ? `✗ ${summary.failedTests}` : "", summary.unknown ? `? ${summary.unknown}` : "", summary.placeholder ? TEXTS.placeholder : ""];
+  const tags = summary.tags.slice(0, MOST_TAGS).map((name) => element("span.tag", {}, name));
+  return element("tr", { "data-row": dataset.qualified_name },
+    element("td", {}, nameLink(view, summary.dataset, null, dataset.name), element("small", {}, [model.parentOf(summary.dataset), dataset.description ?? ""].filter(Boolean).join(" · ") || typeWord(dataset.type))),
+    element("td", {}, ...tags, ...(summary.tags.length > MOST_TAGS ? [`+${summary.tags.length - MOST_TAGS}`] : [])), element("td", {}, summary.owner),
+    element("td", {}, summary.written === null ? "" : moment(summary.written).slice(0, 16)), element("td", {}, String(summary.readers)),
+    element("td", { class: summary.health === "failed" || summary.failedTests ? "error" : undefined }, states.filter(Boolean).join(" · ")));
+}
+
+/** The newest times at which lineage changed. @param {View} view @returns {Node[]} */
+function changesOf({ model, actions }) {
+  const { changes } = model;
+  if (!model.history || changes.length < 2) return [];
+  const links = [...model.edges, ...model.flows];
+  const list = changes.slice(1).slice(-MOST_CHANGES).reverse().map((number) => {
+    const count = links.filter((link) => link.from === number || link.to === number).length;
+    const compare = model.timeTexts[changes[changes.indexOf(number) - 1]];
+    return element("li", {}, button(`${moment(model.times[number])}: ${count} ${TEXTS.linksChanged}`, () => actions.change({ at: model.timeTexts[number], compare }), { class: "link", "data-changed": model.timeTexts[number] }));
+  });
+  return [element("details", {}, element("summary", {}, TEXTS.newestChanges), element("ul", {}, ...list))];
+}
