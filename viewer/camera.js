@@ -29,13 +29,13 @@ export class Camera {
     this.place = { x: 0, y: 0, scale: 1 };
     /** @type {Scene} */
     this.scene = { cards: [], curves: [], width: 0, height: 0 };
-    /** @type {{x: number, y: number} | null} */
-    this.held = null;
+    /** @type {Map<number, {x: number, y: number}>} where the button or the fingers that are down were last */
+    this.held = new Map();
     this.dragged = false;
     stage.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     stage.addEventListener("pointerdown", (event) => this.down(event));
     stage.addEventListener("pointermove", (event) => this.drag(event));
-    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, () => { this.held = null; }); // also outside of the picture
+    for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, (event) => { this.held.delete(/** @type {PointerEvent} */ (event).pointerId); }); // also outside of the picture
     minimap.addEventListener("pointerdown", (event) => this.jump(event));
   }
 
@@ -51,18 +51,24 @@ export class Camera {
   /** @param {PointerEvent} event */
   down(event) {
     if (event.button !== 0) return;
-    this.held = { x: event.clientX, y: event.clientY };
-    this.dragged = false;
+    if (!this.held.size) this.dragged = false;
+    this.held.set(event.pointerId, { x: event.clientX, y: event.clientY });
   }
 
-  /** @param {PointerEvent} event */
+  /** One finger moves the picture, a second one zooms it around the first. @param {PointerEvent} event */
   drag(event) {
-    if (!this.held) return;
-    const [dx, dy] = [event.clientX - this.held.x, event.clientY - this.held.y];
+    const point = this.held.get(event.pointerId);
+    if (!point) return;
+    const target = { x: event.clientX, y: event.clientY };
+    const [dx, dy] = [target.x - point.x, target.y - point.y];
     if (!this.dragged && Math.abs(dx) + Math.abs(dy) < 4) return;
     this.dragged = true;
-    this.held = { x: event.clientX, y: event.clientY };
-    this.pan(dx, dy);
+    this.held.set(event.pointerId, target);
+    const other = [...this.held].find(([pointer]) => pointer !== event.pointerId)?.[1];
+    if (!other) return this.pan(dx, dy);
+    const box = this.stage.getBoundingClientRect();
+    const [far, farther] = [point, target].map((end) => Math.max(1, Math.hypot(end.x - other.x, end.y - other.y)));
+    this.zoom(farther / far, other.x - box.left, other.y - box.top);
   }
 
   /** @param {number} dx @param {number} dy in pixels of the window */

@@ -386,6 +386,25 @@ def test_the_minimap_appears_when_something_lies_outside(browser: Browser, files
     assert browser.run(hidden)
 
 
+FINGERS = """(moves) => {
+  const stage = document.querySelector("#stage");
+  for (const [name, pointerId, clientX, clientY] of moves) {
+    stage.dispatchEvent(new PointerEvent(name, { pointerId, clientX, clientY, button: 0, bubbles: true }));
+  }
+  return document.querySelector("#layer").getAttribute("transform").match(/-?[\\d.]+/g).map(Number);
+}"""
+
+
+def test_two_fingers_zoom_and_one_moves(browser: Browser, files: dict[str, Path]) -> None:
+    browser.open(files["shop"], state=at(asset=SALES), size=PHONE)
+    left, top, scale = browser.run(FINGERS, [])
+    one, other = ["pointerdown", 1, 100, 300], ["pointerdown", 2, 200, 290]
+    assert browser.run(FINGERS, [one, ["pointermove", 1, 130, 290]]) == pytest.approx([left + 30, top - 10, scale])
+    assert browser.run(FINGERS, [other, ["pointermove", 2, 270, 290]])[2] == pytest.approx(2 * scale, rel=0.01)
+    still = browser.run(FINGERS, [["pointerup", 1, 0, 0], ["pointerup", 2, 0, 0]])
+    assert browser.run(FINGERS, [["pointermove", 2, 300, 300]]) == still
+
+
 def test_the_picture_is_saved_as_png(browser: Browser, files: dict[str, Path]) -> None:
     browser.open(files["shop"], state=at(asset=SALES))
     content = Path(browser.ask("download", selector="text=PNG")).read_bytes()
