@@ -58,14 +58,15 @@ export function overview(view) {
   const rows = summaries.filter((summary) => has(summary) && (!state.tag || summary.tags.includes(state.tag)) &&
     (!state.owner || summary.owner === state.owner) && words.every((word) => summary.text.includes(word)))
     .sort((SORTS[state.sort] ?? SORTS.newest).order);
+  const fields = fieldsOf(view).filter((field) => !field.isUsed || summaries.some(field.isUsed));
   return [
     element("h2", {}, TEXTS.estate),
     element("p.status", { role: "status" }, `${rows.length} of ${summaries.length} ${TEXTS.datasets} · ${model.columns.filter((column) => column.name).length} ${TEXTS.columns.toLowerCase()} · ${new Set(model.processes.map((process) => process.job || process.name)).size} ${TEXTS.jobs}`),
     ...(tiles.length ? [element("p.tiles", { role: "group", "aria-label": TEXTS.onlyThose }, ...tiles)] : []),
     element("p.filters", {}, filter, ...choices),
     ...changesOf(view),
-    element("table.data", {}, element("thead", {}, element("tr", {}, ...[TEXTS.name, TEXTS.tag, TEXTS.owner, TEXTS.writtenAt, TEXTS.readers, TEXTS.health].map((text) => element("th", { scope: "col" }, text)))),
-      element("tbody", {}, ...rows.slice(0, MOST_ROWS).map((summary) => rowOf(view, summary)))),
+    element("table.data", {}, element("thead", {}, element("tr", {}, ...fields.map(({ title, isWide }) => element("th", { scope: "col", class: isWide ? "wide" : undefined }, title)))),
+      element("tbody", {}, ...rows.slice(0, MOST_ROWS).map((summary) => element("tr", { "data-row": model.datasets[summary.dataset].qualified_name }, ...fields.map(({ cell }) => cell(summary)))))),
     ...(rows.length > MOST_ROWS ? [element("p.status", {}, `${rows.length - MOST_ROWS} ${TEXTS.moreRows}`)] : []),
   ];
 }
@@ -81,17 +82,23 @@ function chosenFrom(field, any, options, value, change) {
   return [select];
 }
 
-/** @param {View} view @param {Summary} summary */
-function rowOf(view, summary) {
+/** The columns of the table; one that is used by no data set is left out. @param {View} view
+ * @returns {{title: string, cell: (summary: Summary) => Node, isUsed?: (summary: Summary) => boolean, isWide?: boolean}[]} `isWide`: not on a phone */
+function fieldsOf(view) {
   const { model } = view;
-  const dataset = model.datasets[summary.dataset];
-  const states = [HEALTH_WORDS[summary.health] ?? "", summary.failedTests ? `✗ ${summary.failedTests}` : "", summary.unknown ? `? ${summary.unknown}` : "", summary.placeholder ? TEXTS.placeholder : ""];
-  const tags = summary.tags.slice(0, MOST_TAGS).map((name) => element("span.tag", {}, name));
-  return element("tr", { "data-row": dataset.qualified_name },
-    element("td", {}, nameLink(view, summary.dataset, null, dataset.name), element("small", {}, [model.parentOf(summary.dataset), dataset.description ?? ""].filter(Boolean).join(" · ") || typeWord(dataset.type))),
-    element("td", {}, ...tags, ...(summary.tags.length > MOST_TAGS ? [`+${summary.tags.length - MOST_TAGS}`] : [])), element("td", {}, summary.owner),
-    element("td", {}, summary.written === null ? "" : moment(summary.written).slice(0, 16)), element("td", {}, String(summary.readers)),
-    element("td", { class: summary.health === "failed" || summary.failedTests ? "error" : undefined }, states.filter(Boolean).join(" · ")));
+  return [
+    { title: TEXTS.name, cell: ({ dataset }) => {
+      const { name, type, description } = model.datasets[dataset];
+      return element("td", {}, nameLink(view, dataset, null, name), element("small", {}, [model.parentOf(dataset), description ?? ""].filter(Boolean).join(" · ") || typeWord(type)));
+    } },
+    { title: TEXTS.tag, isUsed: ({ tags }) => tags.length > 0, cell: ({ tags }) => element("td", {},
+      ...tags.slice(0, MOST_TAGS).map((name) => element("span.tag", {}, name)), ...(tags.length > MOST_TAGS ? [`+${tags.length - MOST_TAGS}`] : [])) },
+    { title: TEXTS.owner, isWide: true, isUsed: ({ owner }) => owner !== "", cell: ({ owner }) => element("td.wide", {}, owner) },
+    { title: TEXTS.writtenAt, isWide: true, isUsed: ({ written }) => written !== null, cell: ({ written }) => element("td.wide", {}, written === null ? "" : moment(written).slice(0, 16)) },
+    { title: TEXTS.readers, isWide: true, cell: ({ readers }) => element("td.wide", {}, String(readers)) },
+    { title: TEXTS.health, cell: (summary) => element("td", { class: ONLY.failed.has(summary) ? "error" : undefined }, [HEALTH_WORDS[summary.health] ?? "",
+      summary.failedTests ? `✗ ${summary.failedTests}` : "", summary.unknown ? `${summary.unknown} ${TEXTS.unknown}` : "", summary.placeholder ? TEXTS.placeholder : ""].filter(Boolean).join(" · ")) },
+  ];
 }
 
 /** The newest times at which lineage changed. @param {View} view @returns {Node[]} */

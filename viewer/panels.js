@@ -247,7 +247,7 @@ export function estatePanel(view) {
   return [
     element("h2", {}, TEXTS.groups), ...(model.history ? [] : [element("p", {}, TEXTS.record)]), choice,
     ...[...groups].sort(([one, first], [other, second]) => second.length - first.length || (one < other ? -1 : 1)).map(([group, numbers]) =>
-      element("details", { "data-group": group }, element("summary", {}, `${group} (${numbers.length})`),
+      element("details", { "data-group": group }, element("summary", {}, `${group === "file://" ? TEXTS.localFiles : group} (${numbers.length})`),
         element("ul", {}, ...numbers.slice(0, most).map((number) => element("li", {}, nameLink(view, number, null))),
           ...(numbers.length > most ? [element("li", {}, `+${numbers.length - most}`)] : [])))),
   ];
