@@ -21,6 +21,8 @@ from shared.texts.visible import visible
 FOLDER = Path(__file__).parents[2] / "viewer"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
+_COMMENT = re.compile(r"/\*\*.*?\*/ ?|^ *//[^\n]*\n", re.MULTILINE | re.DOTALL)
+"""Types and comments, a fifth of the modules: no text in them has these marks."""
 _LAYOUT = "layout.js"
 """Also runs in a worker, which is made of a text of its own."""
 
@@ -38,7 +40,7 @@ def page(document: LineageDocument, start: str = "", *, title: str = "Lineage", 
         "script": script,
         "start": escape(start),
         "made": made.isoformat() if made else "",
-        "layout": _EXPORT.sub("", (FOLDER / _LAYOUT).read_text(encoding="utf-8")),
+        "layout": _plain((FOLDER / _LAYOUT).read_text(encoding="utf-8")),
         "data": base64.b64encode(gzip.compress(encoded(document), mtime=0)).decode(),
     }
     template = (FOLDER / "index.html").read_text(encoding="utf-8")
@@ -58,11 +60,18 @@ def _hash(text: str) -> str:
 
 
 def joined(folder: Path) -> str:
-    """The modules as one script, each after those that it imports. Raises ValueError where two import each other."""
+    """The modules as one script without comments, each after those that it imports. Raises ValueError where two import
+    each other.
+    """
     texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.js"))}
     try:
         order = tuple(TopologicalSorter({name: _IMPORT.findall(text) for name, text in texts.items()}).static_order())
     except CycleError as error:
         circle = " → ".join(reversed(error.args[1]))
         raise ValueError(f"the modules of the page import each other in a circle: {circle}") from error
-    return '"use strict";\n' + "\n".join(_EXPORT.sub("", _IMPORT.sub("", texts[name])) for name in order)
+    return '"use strict";\n' + "\n".join(_plain(texts[name]) for name in order)
+
+
+def _plain(module: str) -> str:
+    """A module as a part of a script."""
+    return _EXPORT.sub("", _COMMENT.sub("", _IMPORT.sub("", module)))

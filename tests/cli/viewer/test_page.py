@@ -72,8 +72,13 @@ def test_no_two_modules_declare_the_same_name() -> None:
 
 def test_every_module_is_in_the_script_exactly_once() -> None:
     script = joined(FOLDER)
-    firsts = {path.name: path.read_text().splitlines()[0] for path in FOLDER.glob("*.js")}
-    assert all(script.count(first) == 1 for first in firsts.values())
+    declarations = re.compile(r"^(?:export )?((?:async )?(?:const|function|class) \w+\b)", re.MULTILINE)
+    for path in FOLDER.glob("*.js"):
+        declaration = declarations.search(path.read_text())
+        assert declaration
+        assert len(re.findall(rf"^{re.escape(declaration[1])}\b", script, re.MULTILINE)) == 1, path.name
+    assert "/**" not in script
+    assert not re.search(r"^ *//", script, re.MULTILINE)
     assert not re.search(r"^(?:import|export)\b", script, re.MULTILINE)
 
 
