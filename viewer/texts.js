@@ -38,9 +38,13 @@ const TYPE_WORDS = {
   mssql_table: "table of SQL Server", throughline_excluded: "left out by filters",
 };
 
+/** How the types of other programs begin. @type {Record<string, string>} */
+const PROGRAMS = { adf: "Data Factory", azure_sql: "Azure SQL", powerbi: "Power BI" };
+
 /** @param {string} type */
 export function typeWord(type) {
-  return TYPE_WORDS[type] ?? type.replaceAll("_", " ");
+  const program = Object.keys(PROGRAMS).find((start) => type.startsWith(`${start}_`)) ?? "";
+  return TYPE_WORDS[type] ?? `${PROGRAMS[program] ?? ""}${type.slice(program.length)}`.replaceAll("_", " ");
 }
 
 /** A time in UTC, to the minute. @param {number} milliseconds */

@@ -481,7 +481,7 @@ def test_edges_from_the_catalog_have_a_look_of_their_own(browser: Browser, tmp_p
     assert browser.texts("[role=treeitem][data-dataset] > span")[0] == "lake/clean.a (from the catalog)"
     browser.go(at(asset=f"{ROOT}bi", process="throughline:report"))
     panel = browser.texts("#panel")[0]
-    assert "powerbi report process" in panel
+    assert "Power BI report process" in panel
     assert "another program told the catalog so" in panel
     browser.go(at(asset=f"{ROOT}raw", view="impact"))
     assert f"{ROOT}bi" in browser.run(CARDS)
