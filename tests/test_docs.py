@@ -34,6 +34,7 @@ PROOFS: dict[str, str] = {
     "throughline check": "tests/cli/test_check_command.py",
     "throughline classify": "tests/cli/test_classify.py",
     "throughline contract check": "tests/throughline/contracts/test_contract_check.py",
+    "throughline link mlflow": "tests/throughline/models/test_mlflow_link.py",
     "throughline product apply": "tests/throughline/products/test_product_apply.py",
     "throughline config": "tests/e2e/test_platforms.py",
     "throughline deadletter": "tests/cli/test_deadletter.py",

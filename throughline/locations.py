@@ -8,12 +8,15 @@ _AZURE_SCHEMES = {"blob": "wasbs", "dfs": "abfss"}
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)/*(.*)", re.DOTALL)
 _SCHEME_ALONE = re.compile(r"(dbfs|file):(/.*)", re.DOTALL | re.IGNORECASE)
 _PATTERN = re.compile(r"[*?{]")
+_QUERY = re.compile(r"\?[\w.-]+=.*", re.DOTALL)
 
 
 def dataset_at(location: str) -> tuple[str, str] | None:
     """Namespace and name of what is at a location: an address with a scheme, or an absolute path of this machine.
-    Patterns at the end (`*.parquet`) are cut off. None for any other text, and for an address without a name.
+    Patterns at the end (`*.parquet`) and a query are cut off. None for any other text, and for an address without a
+    name.
     """
+    location = _QUERY.sub("", location)
     if match := _AZURE.fullmatch(location):
         account, kind, host, container, path = match.groups()
         location = f"{_AZURE_SCHEMES[kind.lower()]}://{container}@{account}.{kind.lower()}.{host}/{path}"

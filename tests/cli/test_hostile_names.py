@@ -191,6 +191,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "product apply for no server": ("contract.json", "--server", f"gone{HOSTILE}"),
     "import dbt": (".", "--namespace", f"duckdb:{HOSTILE}", "--dry-run"),
     "import dbt from nothing": (f"gone{HOSTILE}", "--dry-run"),
+    "link mlflow": (f"gone{HOSTILE}", "--tracking-uri", f"ftp://h/{HOSTILE}", "--dry-run"),
     "replay": ("--all",),
     "replay with a plan": ("--all", "--plan"),
     "verify": (),
@@ -240,7 +241,7 @@ def forged_in(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.lstrip(" │├└─").startswith(INJECTED)]
 
 
-_GROUPS = frozenset({"classify", "contract", "deadletter", "import", "product", "types", "lake", "purview"})
+_GROUPS = frozenset({"classify", "contract", "deadletter", "import", "link", "product", "types", "lake", "purview"})
 
 
 def command_of(title: str) -> tuple[str, ...]:

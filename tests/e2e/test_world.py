@@ -1,6 +1,7 @@
 """The whole way without Spark: captured events through the real functions into the catalog, by the command line."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,3 +166,37 @@ def test_unavailable_storage_is_a_503_with_retry_after(world: World) -> None:
     answer = post(world, event("lost", "START", "10:00:00", inputs=["/a"], application="app"))
     assert answer.status_code == 503
     assert int(answer.headers["Retry-After"]) <= 2
+
+
+def test_a_training_run_of_mlflow_is_linked_and_its_tags_point_to_the_lineage(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    from mlflow import MlflowClient  # noqa: PLC0415 - it takes seconds
+    from mlflow.entities import Dataset, DatasetInput  # noqa: PLC0415 - the same
+
+    uri = (tmp_path / "mlruns").as_uri()
+    client = MlflowClient(tracking_uri=uri)
+    run = client.create_run(client.create_experiment("churn training")).info.run_id
+    source = json.dumps({"path": "/lake/churn/features"})
+    dataset = Dataset(name="features", digest="1", source_type="spark", source=source)
+    client.log_inputs(run, [DatasetInput(dataset, [])])
+    client.create_registered_model("churn")
+    client.create_model_version("churn", source=f"runs:/{run}/model", run_id=run)
+    client.set_terminated(run)
+    command = ("link", "mlflow", run, "--tracking-uri", uri, "--url", world.functions.url)
+    sent = throughline(world, *command, "--page", "https://lineage.example.com/")
+    assert sent.exit_code == 0, sent.output
+    assert "2 kept, 0 ignored, 0 refused" in sent.output
+    wait_until_idle(world)
+    shown = json.loads(throughline(world, "show", "churn:1", "--json").stdout)
+    ((features,),) = [step["assets"] for step in shown["upstream"]]
+    assert features["qualified_name"] == "file:///lake/churn/features"
+    way = "https://lineage.example.com/#asset=mlflow%3A%2F%2Flocalhost%2Fmodels%2Fchurn%3A1"
+    assert client.get_run(run).data.tags["throughline.lineage"] == way
+    assert client.get_model_version("churn", "1").tags["throughline.lineage"] == way
+    writes = world.catalog.calls()["writes"]
+    assert throughline(world, *command).exit_code == 0
+    wait_until_idle(world)
+    assert world.catalog.calls()["writes"] == writes, "the same run again changes nothing"
+    assert client.get_run(run).data.tags["throughline.lineage"] == "throughline view mlflow://localhost/models/churn:1"

@@ -39,6 +39,7 @@ GROUPS: Panels = {
             "Post events to a receiver, one request for each event. Events that it has already change nothing.",
         ),
         "import": _row("importing.group:app", "Lineage that other tools have written down, as events."),
+        "link": _row("linking.mlflow:app", "Lineage between data and what other systems made of it."),
     },
     "Look": {
         "status": _row(

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -16,28 +17,12 @@ import msgspec
 
 from shared.translation.sql.statement_reader import read_statement
 from throughline.dbt.artifacts import Node, NodeResult, Project
+from throughline.event_parts import Json, event_of, facets_of
 
-Json = dict[str, Any]
 PRODUCER = "throughline/import/dbt"
 LISTENER = "throughline import"
 """Who reports a run, among the facts of it, where `dbt-ol` has its version."""
-_SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/"
-_FACETS = "https://openlineage.io/spec/facets/"
-_SCHEMAS: Mapping[str, str] = {
-    "columnLineage": "1-2-0/ColumnLineageDatasetFacet",
-    "dataQualityAssertions": "1-1-0/DataQualityAssertionsDatasetFacet",
-    "documentation": "1-1-0/Documentation{carrier}Facet",
-    "jobType": "2-0-4/JobTypeJobFacet",
-    "outputStatistics": "1-0-2/OutputStatisticsOutputDatasetFacet",
-    "ownership": "1-0-1/Ownership{carrier}Facet",
-    "parent": "1-1-0/ParentRunFacet",
-    "processing_engine": "1-1-1/ProcessingEngineRunFacet",
-    "schema": "1-1-1/SchemaDatasetFacet",
-    "sql": "1-1-0/SQLJobFacet",
-    "tags": "1-0-0/Tags{carrier}Facet",
-    "test": "1-0-1/TestRunFacet",
-}
-"""Version and name of each facet that is sent; `{carrier}` stands for Run, Job or Dataset."""
+_event, _facets = partial(event_of, PRODUCER), partial(facets_of, PRODUCER)
 _JOB_TYPES: Mapping[str, str] = {"model": "MODEL", "snapshot": "SNAPSHOT"}
 _ENDS: Mapping[str, str] = {"success": "COMPLETE", "partial success": "COMPLETE", "error": "FAIL"}
 """How a run ended, by dbt's status of a model. Of other ones (`skipped`, `no-op`) nothing ran."""
@@ -327,23 +312,6 @@ class _Translation:
             has_sql="sql" in job["facets"],
             events=tuple(map(msgspec.json.encode, events)),
         )
-
-
-def _event(kind: str, **parts: Any) -> Json:
-    return {**parts, "producer": PRODUCER, "schemaURL": f"{_SPEC}{kind}"}
-
-
-def _facets(carrier: str, **facets: Json) -> Json:
-    """Facets with what the specification asks of each."""
-    schemas = {name: _SCHEMAS[name].format(carrier=carrier) for name in facets}
-    return {
-        name: {
-            "_producer": PRODUCER,
-            "_schemaURL": f"{_FACETS}{schemas[name]}.json#/$defs/{schemas[name].partition('/')[2]}",
-            **content,
-        }
-        for name, content in facets.items()
-    }
 
 
 def _times(result: NodeResult, otherwise: str) -> tuple[str, str]:

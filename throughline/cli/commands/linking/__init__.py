@@ -1,0 +1,1 @@
+"""`throughline link`: lineage between data and what other systems made of it."""
