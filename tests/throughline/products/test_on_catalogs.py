@@ -99,7 +99,7 @@ def test_what_people_added_stays(v2: V2, tmp_path: Path) -> None:
         "attributes": {**entity["attributes"], "owner": "Ann"},
         PROPERTIES: {**entity[PROPERTIES], "floor": "3"},
     }
-    v2.call("POST entity", {"entity": body}).raise_for_status()
+    v2.call("POST entity/bulk", {"entities": [body]}).raise_for_status()
     commands.take(copy_run("1", (X,), (X, Y)))
     assert commands.shown()[PROPERTIES] == {"promise": "ACTIVE", "contract": "orders 1.2.0", "floor": "3"}
     assert commands.shown()["owner"] == "Ann"
