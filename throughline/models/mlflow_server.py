@@ -107,7 +107,7 @@ def _host(uri: str, *, is_databricks: bool) -> str:
     if is_databricks:
         from mlflow.utils.databricks_utils import get_databricks_host_creds  # noqa: PLC0415 - as above
 
-        uri = get_databricks_host_creds(uri).host
+        uri = get_databricks_host_creds(uri).host  # type: ignore[no-untyped-call]  # it has no types
     parts = urlsplit(uri)
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.hostname}{port}" if parts.hostname else "localhost"
