@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from shared.errors import Misconfigured, ThroughlineError
 from shared.secrets import text_without_secrets
+from shared.texts.visible import visible
 from throughline.models.training import LoggedDataset, TrainedModel, TrainingRun
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _time(milliseconds: int) -> datetime:
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """What MLflow raises as one error without secrets: its messages quote addresses."""
+    """What MLflow raises as one error on one line, without secrets: its messages quote addresses."""
     import requests  # noqa: PLC0415 - MLflow's, too
     from mlflow.exceptions import MlflowException  # noqa: PLC0415 - as above
 
@@ -127,4 +128,4 @@ def _reported() -> Iterator[None]:
         yield
     except (MlflowException, requests.RequestException, ImportError, OSError) as error:
         text = str(error) if isinstance(error, MlflowException) else f"{type(error).__name__}: {error}"
-        raise MlflowError(text_without_secrets(text)) from None
+        raise MlflowError(visible(text_without_secrets(" ".join(text.split())))) from None
