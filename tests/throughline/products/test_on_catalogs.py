@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyapacheatlas.auth import BasicAuthentication
 
+from shared.atlas.entities import AssetEntity
 from shared.catalog.atlas.annotations import AtlasClassifications, AtlasTerms
 from shared.catalog.connection.transport import RetryPolicy, SteadyAtlasClient
 from tests.plugins.atlas import V2
@@ -106,3 +107,19 @@ def test_what_people_added_stays(v2: V2, tmp_path: Path) -> None:
     applied(commands, contract(tmp_path, CONTRACT.replace("- name: orders\n", "- name: returns\n")))
     assert commands.shown()[PROPERTIES] == {"floor": "3"}, "the promise is withdrawn"
     assert "Promised" not in commands.shown()["description"]
+
+
+def test_the_terms_move_to_the_asset_that_a_scan_found(commands: On, tmp_path: Path) -> None:
+    """A term keeps the placeholder, as any link does, until the contract is applied again."""
+    file, catalog = contract(tmp_path), commands.worker.catalog
+    applied(commands, file)
+    commands.take(copy_run("1", (X,), (X, Y)))
+    attributes = (("name", "orders"), ("description", "Found by a scan."))
+    scanned = AssetEntity(type=FOLDER[0], qualified_name=f"{FOLDER[1]}/", attributes=attributes, columns=(X, Y))
+    catalog.create_assets([scanned])
+    commands.run("reconcile")
+    applied(commands, file, "--onto-scanned")
+    assert commands.worker.terms
+    assert commands.worker.terms.classified([scanned.key])[scanned.key].names == {"Order@Glossary"}
+    commands.run("reconcile")
+    assert list(catalog.find([FOLDER, scanned.key])) == [scanned.key], "the placeholder has gone"
