@@ -44,6 +44,7 @@ PROOFS: dict[str, str] = {
     "throughline events": "tests/cli/test_run_and_events.py",
     "throughline explain": "tests/cli/test_explain.py",
     "throughline impact": "tests/cli/test_impact.py",
+    "throughline import purview": "tests/throughline/accelerator/test_leftovers.py",
     "throughline import dbt": "tests/throughline/dbt/test_dbt_files.py",
     "throughline lake": "tests/lake/tables/test_lake.py",
     "throughline prove": "tests/e2e/test_prove.py",

@@ -7,6 +7,7 @@ from unicodedata import category
 
 import pytest
 
+from shared.atlas.entities import ProcessEntity
 from shared.openlineage.selection import EventFilter
 from shared.texts.visible import visible, visible_lines
 from tests.cli.test_output import commands
@@ -75,6 +76,15 @@ def parts() -> Parts:
     for place in post(found.storage, *bodies):
         settle(found.storage, place)
     publish(found.storage, found.catalog, found.worker.publishing)
+    ends = sorted(found.catalog.assets)
+    theirs = ProcessEntity(
+        type="databricks_process",
+        qualified_name=f"script://{HOSTILE}",
+        attributes=(("name", HOSTILE), ("columnMapping", "[]")),
+        inputs=tuple(ends),
+        outputs=tuple(ends[:1]),
+    )
+    found.catalog.write_processes([theirs], found.catalog.find(ends))
     ignored = packed(event("START", "ignored", RAW, CLEAN, minute=9))
     receive(found.storage, ignored, most_bytes=10**6, selection=EventFilter(ignore=("*",)))
     found.storage.put_new("events", f"notes{HOSTILE}.txt", HOSTILE.encode("utf-8", "surrogatepass"))
@@ -190,6 +200,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "product apply with a plan": ("contract.json", "--plan"),
     "product apply for no server": ("contract.json", "--server", f"gone{HOSTILE}"),
     "import dbt": (".", "--namespace", f"duckdb:{HOSTILE}", "--dry-run"),
+    "import purview": ("--like", "*"),
+    "import purview and apply": ("--like", "*", "--apply", "--yes"),
     "import dbt from nothing": (f"gone{HOSTILE}", "--dry-run"),
     "link mlflow": (f"gone{HOSTILE}", "--tracking-uri", f"ftp://h/{HOSTILE}", "--dry-run"),
     "replay": ("--all",),

@@ -38,7 +38,9 @@ GROUPS: Panels = {
             "local.send:send",
             "Post events to a receiver, one request for each event. Events that it has already change nothing.",
         ),
-        "import": _row("importing.group:app", "Lineage that other tools have written down, as events."),
+        "import": _row(
+            "importing.group:app", "Lineage that other tools have written down: as events, or to be replaced."
+        ),
         "link": _row("linking.mlflow:app", "Lineage between data and what other systems made of it."),
     },
     "Look": {

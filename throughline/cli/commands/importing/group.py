@@ -1,9 +1,10 @@
 """The group `throughline import`."""
 
 from throughline.cli.commands.importing.dbt import dbt
+from throughline.cli.commands.importing.purview import purview
 from throughline.cli.ui.teaching import TeachingApp
 
-app = TeachingApp(help="Lineage that other tools have written down, as events.")
+app = TeachingApp(help="Lineage that other tools have written down: as events, or to be replaced.")
 
 
 @app.callback()
@@ -12,3 +13,4 @@ def _group() -> None:
 
 
 app.add("dbt", dbt)
+app.add("purview", purview)
