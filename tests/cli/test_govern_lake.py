@@ -2,6 +2,7 @@
 record of the same events, and facts that only a lake has.
 """
 
+import csv
 import json
 import os
 from dataclasses import dataclass, field, replace
@@ -132,6 +133,13 @@ class Places:
         """The output of a command for the record, and for the lake."""
         return self.run(*arguments, code=code), self.run(*arguments, *self.lake, code=code)
 
+    def report(self, rules: str, *arguments: str) -> list[tuple[str, ...]]:
+        """The table of evidence about the tagged columns, without the times of edges, which only a lake has."""
+        self.run("report", "--classification", "PII", "--rules", rules, *arguments, "--csv", "report.csv")
+        times = {"valid_from", "valid_to", "as_of"}
+        with Path("report.csv").open(encoding="utf-8", newline="") as file:
+            return [tuple(cell for name, cell in row.items() if name not in times) for row in csv.DictReader(file)]
+
 
 def outputs_of_history(folder: Path) -> dict[str, Any]:
     """Take both places through the history; return the outputs for the record and for the lake. The commands run in the
@@ -178,6 +186,8 @@ def outputs_of_history(folder: Path) -> dict[str, Any]:
         "check text": places.both("check", policy, code=3),
         "of lakes": places.run("check", of_lake, *places.lake, code=3),
         "plan": places.both("classify", "plan", "--rules", gate, "--json", code=3),
+        "reports": [places.report(gate), places.report(gate, *places.lake)],
+        "report before": places.report(gate, "--as-of", (LAST - timedelta(days=2)).isoformat(), *places.lake),
         "announced": watch(LAST),
         "announced again": watch(LAST),
     }
@@ -209,6 +219,19 @@ def test_check_and_classify_plan_print_the_same_for_the_record_and_a_lake(histor
     before = {each["policy"]: each["verdict"] for each in json.loads(found["check before"][1])["results"]}
     assert before["no_tag mart"] == before["no_failed_upstream mart"] == "holds"
     assert verdicts["no_tag mart"] == verdicts["no_failed_upstream mart"] == "broken"
+
+
+def test_a_report_is_the_same_for_the_record_and_a_lake_which_also_knows_an_earlier_time(
+    history: tuple[Path, dict[str, Any]],
+) -> None:
+    _, found = history
+    of_record, of_lake = found["reports"]
+    assert of_lake == of_record, "on the same events too"
+    parts = [(row[0], row[3].rpartition("/")[2], row[4]) for row in of_lake]
+    masked = [("begins", "raw", "mail"), ("masked", "clean", "mail")]
+    assert parts == [*masked, ("went to", "mart", "mail"), ("not known", "mart", "id")], "the leak tells one column"
+    before = [(row[0], row[3].rpartition("/")[2], row[4]) for row in found["report before"]]
+    assert before == masked, "before the leak"
 
 
 def test_require_raises_the_text_that_check_prints(history: tuple[Path, dict[str, Any]]) -> None:

@@ -161,6 +161,8 @@ class _Steps:
 def _said_by(document: LineageDocument, link: Edge | Flow) -> str:
     """Who says that a value goes this way; the first that holds."""
     process = document.processes[link.process]
+    if process.catalog_type:
+        return f"the catalog, where another program wrote it ({process.catalog_type})"
     is_parsed = link.parsed if isinstance(link, Edge) else link.input in process.parsed_inputs
     if is_parsed:
         return "the SQL text"
@@ -269,12 +271,15 @@ def with_processes(
                 )
             )
     folders = events_by_folder({event for stored in (events or {}).values() for event in stored})
-    without = sum(not process.digest for process in processes)
+    foreign = {process.qualified_name for process in document.processes if process.catalog_type}
+    without = sum(not process.digest and process.qualified_name not in foreign for process in processes)
     remarks = report.remarks
     if events is None:
         remarks = (*remarks, "No record could be read, so the events that the lineage rests on are not listed.")
     elif without:
-        remarks = (*remarks, f"Of {without:,} processes no stored event was found: their digest is empty.")
+        remarks = (*remarks, f"No stored event was found of {without:,} of the processes: their digest is empty.")
+    if others := len(foreign & names):
+        remarks = (*remarks, f"{others:,} of the processes are other programs', by the catalog: no event has them.")
     return structs.replace(
         report, processes=tuple(processes), events=folders, digest=events_digest(folders), remarks=remarks
     )

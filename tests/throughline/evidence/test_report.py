@@ -30,7 +30,8 @@ from tests.support.lineage_documents import NOW
 from tests.support.lineage_documents import lineage as document_of
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
-from throughline.evidence.building import of_classification, of_dataset, with_processes
+from throughline.evidence.building import of_classification, of_dataset, process_keys, with_processes
+from throughline.evidence.events import events_of_processes
 from throughline.evidence.rendering import CSV_COLUMNS, as_csv, as_html, report_in
 from throughline.evidence.report import FORMAT, Part, Report
 
@@ -416,6 +417,28 @@ def test_who_says_so_is_the_plan_the_sql_text_or_the_listener() -> None:
     assert report_in(as_html(whole), "page") == whole
     rows = (*whole.beginnings, *whole.steps, *whole.unknown)
     assert as_csv(whole).count("\r\n") == 1 + len(rows)
+
+
+def test_what_another_program_wrote_to_the_catalog_is_followed_and_said_so(parts: Parts) -> None:
+    document = document_of("raw.a -> gold.a by load", "gold.a -> report.Total by refresh")
+    processes = tuple(
+        replaced(process, catalog_type="powerbi_report_process") if process.name == "refresh" else process
+        for process in document.processes
+    )
+    document = replaced(document, processes=processes)
+    rules = parse_rules('[[tag]]\nclassification = "PII"\ndatasets = "raw"\n', "rules.toml")
+    empty = Report(format=FORMAT, version="1", kind="classification", subject="PII", as_of="", made="", source="record")
+    propagation = propagate(document, rules, today=date(2026, 1, 1))["PII"]
+    report = of_classification(empty, propagation, rules, date(2026, 1, 1))
+    assert [(target.to_column, target.said_by) for target in report.steps_of(Part.TARGET)] == [
+        ("Total", "the catalog, where another program wrote it (powerbi_report_process)"),
+        ("a", "the listener"),
+    ]
+    events = events_of_processes(parts.storage, process_keys(report))
+    assert with_processes(report, document, events).remarks == (
+        "No stored event was found of 1 of the processes: their digest is empty.",
+        "1 of the processes are other programs', by the catalog: no event has them.",
+    )
 
 
 def test_equal_lineage_gives_equal_pages(parts: Parts, tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def report(
         fail(f"--as-of {as_of} lies in the future", code=2)
     rules_of_file = parsed_file(rules, parse_rules) if rules else rules_of_tag(classification)
     document, source, excluded = _document(context, home, lake, at)
+    document = rules_of_file.judged(document)
     empty = Report(
         format=FORMAT,
         version=version("throughline"),
