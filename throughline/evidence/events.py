@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from shared.applications.partition import archived_before
 from shared.applications.parts import Part
 from shared.applications.state import RunRecord
 from shared.events.archive_index import ArchiveMissing
@@ -33,15 +34,20 @@ def events_of_processes(
     complete: set[tuple[str, str]] = set()
     for application in all_applications(storage, progress):
         stand_ins = application.state.stand_ins() if application.state.is_entangled else {}
-        records = [record for record in application.records.values() if not record.home]
-        context = {event for record in records if record.facts for event in _events(record)}
-        for record in records:
-            contributed = {process for process, _ in record.contents}
+        contributions = {}
+        for record in application.records.values():
+            contributed = {process for process, _ in record.contents} if not record.home else set()
             contributed |= {stand_in for process in contributed for stand_in in stand_ins.get(process, ())}
-            for process in contributed.intersection(processes):
-                events[process] |= {*_events(record), *context}
-                if not application.state.forgotten:
-                    complete.add((process, application.application))
+            contributions[record.run_id] = contributed.intersection(processes)
+        if not any(contributions.values()):
+            continue
+        for run_id, record in application.records.items():
+            affected = set().union(*contributions.values()) if record.facts else contributions[run_id]
+            run_events = set(_events(storage, record)) if affected else set()
+            for process in affected:
+                events[process] |= run_events
+        if not application.state.forgotten:
+            complete |= {(process, application.application) for keys in contributions.values() for process in keys}
     for process in counted(progress, "processes", iter(sorted(processes))):
         for application_id, part in read_process(storage, process).parts.items():
             if (process, application_id) not in complete:
@@ -52,12 +58,13 @@ def events_of_processes(
     }
 
 
-def _events(record: RunRecord) -> Iterator[StoredEvent]:
+def _events(storage: Storage, record: RunRecord) -> Iterator[StoredEvent]:
     """The events of a run that count: not those that came after it was closed."""
     late = set(record.late)
     for reference in (*record.events, *record.archived):
         if reference not in late:
             yield event_of_reference(record.run_id, reference)
+    yield from archived_before(storage, record)
 
 
 def _within(storage: Storage, application: str, part: Part) -> Iterator[StoredEvent]:

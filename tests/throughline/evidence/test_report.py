@@ -21,9 +21,10 @@ from shared.lineage.graph import document_at
 from shared.lineage.questions.index import LineageIndex
 from shared.query.published_document import publish_document
 from shared.records.publish_queue import clear_marks, document_marks
-from shared.storage_layout import ARCHIVE, EVENTS
+from shared.storage_layout import ARCHIVE, EVENTS, process_key
 from shared.sweeping.closing import ClosingOptions
 from shared.sweeping.sweep import SweepOptions, sweep
+from tests.shared.applications.test_streams import LONG_STREAM, archived_stream
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
 from tests.support.lineage_documents import NOW
@@ -31,9 +32,9 @@ from tests.support.lineage_documents import lineage as document_of
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 from throughline.evidence.building import of_classification, of_dataset, process_keys, with_processes
-from throughline.evidence.events import events_of_processes
+from throughline.evidence.events import differences, events_of_processes
 from throughline.evidence.rendering import CSV_COLUMNS, as_csv, as_html, report_in
-from throughline.evidence.report import FORMAT, Part, Report
+from throughline.evidence.report import FORMAT, Part, Report, events_by_folder
 
 MASKED = step("DIRECT", "TRANSFORMATION", masking=True)
 RULES = """\
@@ -233,6 +234,17 @@ def test_events_of_forgotten_runs_are_listed_too(parts: Parts, tmp_path: Path, r
     assert (again.events, again.digest) == (report.events, report.digest)
 
 
+def test_a_stream_rests_on_all_of_its_events_although_its_record_refers_to_few() -> None:
+    runtime = archived_stream(max_references=5)
+    (name,) = runtime.catalog.processes
+    key = process_key(name)
+    events = events_of_processes(runtime.storage, [key])
+    assert len(events[key]) == len(LONG_STREAM)
+    assert list(differences(runtime.storage, events_by_folder(events[key]))) == []
+    half = min(events[key], key=lambda event: event.time).time + timedelta(minutes=10)
+    assert len(events_of_processes(runtime.storage, [key], until=half)[key]) == 11
+
+
 def test_a_check_names_what_is_missing_changed_or_damaged(parts: Parts, tmp_path: Path) -> None:
     report = reported(parts, tmp_path, "--dataset", "silver/customer")
     first, second, third, *_ = [f"{folder}/{name}" for folder, names in report.events.items() for name in names]
@@ -355,7 +367,6 @@ def test_the_table_has_a_row_for_each_fact_and_no_formula(parts: Parts, tmp_path
         (("--dataset", "silver/custmer"), "no data set like 'silver/custmer'. The nearest are"),
         (("--classification", "PIX", "--rules", "RULES"), "has no classification PIX. Did you mean PII?"),
         (("--dataset", "silver/customer", "--as-of", "2999-01-01"), "lies in the future"),
-        (("--dataset", "silver/customer", "--as-of", "2020-01-01"), "no document is published yet"),
         (("--check", "gone.html"), "gone.html can't be read: No such file"),
     ],
 )
@@ -367,6 +378,12 @@ def test_a_wrong_question_is_answered_with_what_to_do(
     assert error in " ".join(done.output.split())
 
 
+def test_without_published_documents_an_earlier_time_needs_a_lake(parts: Parts) -> None:
+    done = parts.run("report", "--dataset", "silver/customer", "--as-of", "2020-01-01")
+    assert done.exit_code == 1
+    assert "no document is published yet" in " ".join(done.output.split())
+
+
 def test_an_earlier_time_is_that_of_the_document_published_by_then(parts: Parts, tmp_path: Path) -> None:
     days = [datetime(2026, 11, day, 12, tzinfo=UTC) for day in (20, 22)]
     for number, day in enumerate(days):
@@ -375,11 +392,12 @@ def test_an_earlier_time_is_that_of_the_document_published_by_then(parts: Parts,
         options = replace(parts.worker.publishing, now=always(day))
         assert publish_document(parts.storage, options, timedelta(days=30)).document_published
     targets = {}
-    for time in ("2026-11-22", "2026-11-22T13:00"):
+    for time in ("2026-11-21", "2026-11-22T01:00"):
         report = reported(parts, tmp_path, "--dataset", "silver/customer", "--as-of", time)
         targets[time] = {target.to_dataset.rpartition("/")[2] for target in report.steps_of(Part.TARGET)}
-        assert "published in" in report.source
-    assert targets["2026-11-22T13:00"] - targets["2026-11-22"] == {"late"}
+        assert report.source == "the record, as it was published"
+        assert report.as_of == f"{time[:10]}T23:59:59+00:00"
+    assert targets["2026-11-22T01:00"] - targets["2026-11-21"] == {"late"}
 
 
 def test_a_lake_s_history_has_steps_of_a_time() -> None:

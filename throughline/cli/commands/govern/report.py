@@ -1,6 +1,6 @@
 """`throughline report`: evidence for an auditor, and its check."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -16,13 +16,9 @@ from shared.governance.rules_file import parse_rules
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, document_at, find_dataset
 from shared.lineage.questions.index import LineageIndex
-from shared.serving.shelf import NotPublishedError, NotReadableError, PublishedDocuments
-from shared.storage.port import Storage
-from shared.storage_layout import NEWEST
-from shared.storage_layout import moment as moment_of
 from shared.texts.suggestion import suggestion
 from throughline.cli.commands.govern.check import catalog_reading
-from throughline.cli.commands.lineage.document_source import judged_lineage, not_empty
+from throughline.cli.commands.lineage.document_source import judged_lineage, not_empty, published_document
 from throughline.cli.context.parsed_file import parsed_file
 from throughline.cli.context.target import HOME, Home, parts_if_any, parts_of, reported
 from throughline.cli.ui.console import counted, fail, note, out, plain, reading_bars
@@ -32,8 +28,6 @@ from throughline.evidence.building import of_classification, of_dataset, process
 from throughline.evidence.events import differences, events_of_processes
 from throughline.evidence.rendering import as_csv, as_html, report_in
 from throughline.evidence.report import FORMAT, Part, Report, events_digest
-
-_STAMP = len("20261121T130000000000Z")
 
 
 def report(
@@ -47,7 +41,10 @@ def report(
         str, typer.Option(metavar="FILE", help="The rules file that says where classifications begin and what masks")
     ] = "",
     as_of: Annotated[
-        str, typer.Option("--as-of", metavar="TIME", help="The lineage of this time, such as 2026-11-21 (UTC)")
+        str,
+        typer.Option(
+            "--as-of", metavar="TIME", help="The lineage of this time; without --lake, at the end of that day"
+        ),
     ] = "",
     lake: FromLake = "",
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page that prints")] = None,
@@ -65,7 +62,7 @@ def report(
     and on which stored events that rests. --check reads these events again and compares them with the digests in the
     page: exit code 0 if all are as they were received, 3 if something differs. Without --rules a classification begins
     wherever a column has a tag of its name. An earlier time is looked up in the lake's history, or else in the
-    documents that the sweeper has kept, one a day.
+    documents that the sweeper keeps, one a day.
 
         throughline report --classification PII --rules policy.toml --html pii.html --csv pii.csv
         throughline report --dataset gold/customers --html customers.html
@@ -82,6 +79,8 @@ def report(
     at = moment(as_of, "--as-of")
     if at and at > now:
         fail(f"--as-of {as_of} lies in the future", code=2)
+    if at and not lake:
+        at = min(now, datetime.combine(at.date(), time.max, tzinfo=UTC))  # a document is kept for each day
     rules_of_file = parsed_file(rules, parse_rules) if rules else rules_of_tag(classification)
     document, source, excluded = _document(context, home, lake, at)
     document = rules_of_file.judged(document)
@@ -117,24 +116,10 @@ def _document(
 ) -> tuple[LineageDocument, str, tuple[str, ...]]:
     """The lineage of a time (None: now), where it comes from, and the names of data sets that filters leave out."""
     if at and not lake:
-        with reported():
-            document, name = _published(parts_of(context, home).storage, at)
-        return not_empty(document), f"the record, as it was published in {name}", ()
+        return not_empty(published_document(context, home, at.date())), "the record, as it was published", ()
     document, facts = judged_lineage(context, home, lake)
     source = f"the lake in {lake}" if lake else "the record"
     return not_empty(document_at(document, at) if at else document), source, facts.excluded
-
-
-def _published(storage: Storage, at: datetime) -> tuple[LineageDocument, str]:
-    """The last document that was published by then, and its name: the newest, or the one of an earlier day."""
-    shelf = PublishedDocuments(storage)
-    try:
-        view = shelf.newest()
-        if moment_of(view.name.removeprefix(NEWEST)[:_STAMP]) > at:
-            view = shelf.of(at.date() - timedelta(days=1))
-    except (NotPublishedError, NotReadableError) as error:
-        fail(f"{error}. Or name a lake, which has a history, by --lake", code=2)
-    return view.document, view.name
 
 
 def _of_classification(
