@@ -111,14 +111,14 @@ func-delivery: $(READY) ## Send EVENTS (2000) to a world as func start runs it, 
 	@$(BIN)/python -m tests.func_delivery --events $(or $(EVENTS),2000) $(ARGS)
 
 package: $(READY) ## Build the archive that Azure runs (DELIVERY=queue: for a queue that Event Grid fills)
-	@$(BIN)/python -m throughline.local.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)
-	@$(BIN)/python -m throughline.local.sbom
+	@$(BIN)/python -m throughline.package $(if $(DELIVERY),--delivery $(DELIVERY)) $(ARGS)
+	@$(BIN)/python -m throughline.sbom
 
 bench-spark: $(READY) ## Measure the lake, EVENTS (1000000) from archive to gold, also into build/bench-spark.json
 	@$(BIN)/python -m tests.bench.spark_lake --events $(or $(EVENTS),1000000) $(ARGS)
 
 jar: $(READY) ## Build throughline-plan.jar, which sends Spark's own plans beside the listener's events
-	@$(BIN)/python -m throughline.local.spark.plan_jar
+	@$(BIN)/python -m throughline.plan_jar
 
 wheel: $(READY) ## Build the wheel of `throughline`: the library, the command, and the lake for Spark clusters
 	@$(BIN)/python -m hatchling build -t wheel -d build/wheel
@@ -158,7 +158,7 @@ $(READY): $(BIN)/uv requirements/dev.txt pyproject.toml throughline/local/runtim
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . \
 	  >> build/setup.log 2>&1 || $(NO_PACKAGES)
 	@echo "looking for Java and Node, installing Azurite and the functions runtime, building throughline-plan.jar"
-	@for part in toolchain.java toolchain.node spark.plan_jar "azurite install" "host install"; do $(BIN)/python -m throughline.local.$$part >/dev/null || exit 1; done
+	@for part in local.toolchain.java local.toolchain.node plan_jar "local.azurite install" "local.host install"; do $(BIN)/python -m throughline.$$part >/dev/null || exit 1; done
 	@touch $@
 
 NO_PACKAGES = { echo "The Python packages could not be installed: is there a network, and does it reach PyPI?" \

@@ -161,7 +161,7 @@ var checkedInstances = flex && instances < 40
 
 // ---- names, which begin with the abbreviations of Microsoft's Cloud Adoption Framework; the one Python version
 
-// The Python version of throughline/local/package.py; a test compares the two. See docs/contribute/releasing.md.
+// The Python version of throughline/package.py; a test compares the two. See docs/contribute/releasing.md.
 var pythonVersion = '3.11'
 var planPrefix = 'plan-${environmentName}-'
 var token = toLower(uniqueString(resourceGroup().id, environmentName, location))

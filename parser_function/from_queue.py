@@ -1,6 +1,6 @@
 """For each message of Event Grid in the queue of new events: hand its blob to the parser.
 
-Packages for `delivery=queue` start the parser by this script (throughline/local/package.py): where the network is
+Packages for `delivery=queue` start the parser by this script (throughline/package.py): where the network is
 closed, Event Grid cannot call a webhook, but it can write to a storage queue.
 """
 

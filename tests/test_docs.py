@@ -74,7 +74,7 @@ PROOFS: dict[str, str] = {
     "make demo": "tests/e2e/test_demo.py",
     "make faults": "tests/faults/test_hunt.py",
     "make faults-long": "tests/faults/test_hunt.py",
-    "make package": "tests/local/test_package.py",
+    "make package": "tests/throughline/test_package.py",
     "make jar": "tests/spark_listener/test_plan_jar.py",
     "make setup": ".github/workflows/test.yml",
     "make soak": "tests/e2e/test_soak.py",

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from shared.errors import Misconfigured
-from throughline.local.spark.plan_jar import LISTENER_CLASS, plan_jar
+from throughline.plan_jar import LISTENER_CLASS, plan_jar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

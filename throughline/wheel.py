@@ -56,7 +56,7 @@ class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # the type of it
 
 def _plan_jar(root: Path) -> Path:
     """Return the plan listener's jar, compiled if needed. Raises RuntimeError when that fails."""
-    command = [sys.executable, "-m", "throughline.local.spark.plan_jar"]
+    command = [sys.executable, "-m", "throughline.plan_jar"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603 - our own module
     if done.returncode:
         raise RuntimeError(

@@ -15,7 +15,7 @@ from tests.bench.figures import ROOT, Figure, Rounds
 from tests.bench.sizes import Sizes, Steps
 from tests.bench.worker import BenchError
 from throughline.local.azurite import ACCOUNT, KEY
-from throughline.local.package import PACKAGES, Package, PackageError, build
+from throughline.package import PACKAGES, Package, PackageError, build
 
 NAME = "import"
 _BESIDE = "import azure.functions"

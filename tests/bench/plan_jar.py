@@ -22,7 +22,7 @@ from tests.bench.figures import Figure, Rounds
 from tests.bench.sizes import Sizes, Steps
 from tests.bench.worker import BenchError
 from throughline.local.spark.job import SMALL_SESSION, SparkJob, listener_configuration
-from throughline.local.spark.plan_jar import plan_configuration
+from throughline.plan_jar import plan_configuration
 
 NAME = "plan-jar"
 _JOB = Path(__file__).parent / "plan_jar_job.py"

@@ -26,9 +26,9 @@ from throughline.local.spark.job import (
     file_configuration,
     listener_configuration,
 )
-from throughline.local.spark.plan_jar import PlanJarError, plan_configuration
 from throughline.local.toolchain.interpreter import InterpreterError, made_for
 from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java
+from throughline.plan_jar import PlanJarError, plan_configuration
 
 WORK = PROJECT / "build" / "capture"
 

@@ -24,8 +24,8 @@ from throughline.cli.platforms.runtimes import RUNTIMES, PlatformError, Proof, R
 from throughline.cli.platforms.table import DATABRICKS_LISTENER, PLATFORMS
 from throughline.cli.platforms.texts import AZURE_DATABRICKS
 from throughline.local.spark.job import LISTENER_CLASS
-from throughline.local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
-from throughline.local.spark.plan_jar import PlanJarError, plan_jar
+from throughline.plan_jar import LISTENER_CLASS as PLAN_LISTENER
+from throughline.plan_jar import PlanJarError, plan_jar
 
 GOLDEN = Path(__file__).parent / "platforms"
 TODAY = date(2026, 11, 23)

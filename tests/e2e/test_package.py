@@ -13,9 +13,9 @@ from shared.versions import PACKAGE_HEADER
 from tests.capture.scenario import scenarios
 from tests.support.local_world import GOLDEN, parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
-from throughline.local.package import DELIVERIES, Package, delivered_by
 from throughline.local.spark.truth import Truth
 from throughline.local.world import World
+from throughline.package import DELIVERIES, Package, delivered_by
 from throughline.project import ROOT
 
 

@@ -26,9 +26,9 @@ from tests.support.local_world import parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
 from throughline.cli.platforms.table import DATABRICKS_LISTENER
 from throughline.local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob
-from throughline.local.spark.plan_jar import JAR as PLAN_JAR
-from throughline.local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from throughline.local.world import World
+from throughline.plan_jar import JAR as PLAN_JAR
+from throughline.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 
 pytestmark = pytest.mark.e2e
 KEY = "k3y-of-this-platform"

@@ -23,8 +23,8 @@ from tests.support.front import Front
 from tests.support.listener import TIMEOUT_SECONDS, Listener
 from tests.support.upgrades import HOST_ID, PATIENCE_SECONDS, RECEIVER, WORKER, app_of, busy, host, sending, wait_until
 from throughline.local.functions import FunctionsHost
-from throughline.local.package import DELIVERIES
 from throughline.local.world import World
+from throughline.package import DELIVERIES
 
 pytestmark = pytest.mark.e2e
 

@@ -10,7 +10,7 @@ import pytest
 from throughline.cli.deploy.errors import DeployError
 from throughline.cli.deploy.packaging import build, find_python, read_package
 from throughline.cli.deploy.progress import Progress
-from throughline.local.package import Package
+from throughline.package import Package
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from throughline.local.package import PYTHON
+from throughline.package import PYTHON
 
 ROOT = Path(__file__).parents[2]
 VERSION = ".".join(map(str, PYTHON))

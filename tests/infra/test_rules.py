@@ -224,7 +224,7 @@ def running_in(app: str) -> set[str]:
 
 
 def test_each_function_runs_in_one_app() -> None:
-    """That of the page and the API is in a package of its own (tests/local/test_package.py)."""
+    """That of the page and the API is in a package of its own (tests/throughline/test_package.py)."""
     assert running_in("receiver") | running_in("worker") == set(FUNCTIONS) - OTHER_PACKAGE
     assert not running_in("receiver") & running_in("worker")
     triggers = {name: trigger(name)["type"] for name in set(FUNCTIONS) - OTHER_PACKAGE}

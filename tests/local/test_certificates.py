@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.certificates import issued
-from throughline.local.spark.plan_jar import COMPILER, PlanJarError, compiler
 from throughline.local.toolchain.certificates import VARIABLES, certificate_advice, trust_store, with_certificates
 from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java
 from throughline.local.toolchain.node import find_node
 from throughline.local.toolchain.versions import SPARK_3
+from throughline.plan_jar import COMPILER, PlanJarError, compiler
 from throughline.project import BUILD
 
 MAVEN_CENTRAL = "repo1.maven.org"

@@ -16,7 +16,7 @@ from shared.storage_layout import NEWEST, PUBLISHED
 from tests.local.hosting import App, sample
 from tests.shared.serving.documents import JOBS, LAKE, estate
 from tests.support.azurite import on_azurite
-from throughline.local.package import LINEAGE, host_of_lineage, sources
+from throughline.package import LINEAGE, host_of_lineage, sources
 from throughline.project import ROOT
 
 pytestmark = pytest.mark.azurite

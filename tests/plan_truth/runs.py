@@ -12,10 +12,10 @@ from shared.openlineage.wire import RunEvent
 from shared.plans.reader import PlanLineage, read_plan
 from tests.plan_truth.tables import TABLES
 from throughline.local.spark.job import SMALL_SESSION, SparkJob
-from throughline.local.spark.plan_jar import LISTENER_CLASS, plan_jar
 from throughline.local.toolchain.interpreter import made_for, own
 from throughline.local.toolchain.java import JavaNeed, find_java
 from throughline.local.toolchain.versions import SPARK_3, Platform
+from throughline.plan_jar import LISTENER_CLASS, plan_jar
 
 JOB = Path(__file__).parent / "job.py"
 _PATIENCE_SECONDS = 3600.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from throughline.local.package import Package, build
+from throughline.package import Package, build
 
 
 @pytest.fixture(scope="session")

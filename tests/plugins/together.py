@@ -7,7 +7,11 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  
 _GROUPS = (
     ("tests/lake/",),  # one warm Spark session
     ("tests/viewer/",),  # one browser
-    ("tests/local/test_package", "tests/e2e/test_package", "tests/infra/test_deploy_packaging"),  # one built package
+    (
+        "tests/throughline/test_package",
+        "tests/e2e/test_package",
+        "tests/infra/test_deploy_packaging",
+    ),  # one built package
     ("tests/cli/test_govern_lake", "tests/cli/test_lake_publish", "tests/cli/test_watch_lake"),  # one process with Sail
 )
 """How the paths of a group's files begin."""

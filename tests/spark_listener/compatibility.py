@@ -19,11 +19,11 @@ from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import OutputField
 from shared.translation.run.merging import merge_run
 from throughline.local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob, file_configuration
-from throughline.local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
-from throughline.local.spark.plan_jar import plan_jar
 from throughline.local.toolchain.interpreter import Interpreter, made_for, pinned
 from throughline.local.toolchain.java import JavaNeed, find_java
 from throughline.local.toolchain.versions import LISTENER_VERSION, LISTENER_VERSIONS, SPARK_3, SPARK_4, Platform
+from throughline.plan_jar import LISTENER_CLASS as PLAN_LISTENER
+from throughline.plan_jar import plan_jar
 from throughline.project import BUILD
 
 JOB = Path(__file__).parent / "compatible_job.py"

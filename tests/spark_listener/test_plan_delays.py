@@ -16,7 +16,7 @@ from shared.translation.reference import translate_history
 from tests.capture.needs import merge_configurations
 from tests.spark_listener.receiver import ANSWERS, Received, receiver
 from throughline.local.spark.job import QUICK_SESSION, SparkJob, listener_configuration
-from throughline.local.spark.plan_jar import plan_configuration
+from throughline.plan_jar import plan_configuration
 
 JOB = Path(__file__).parent / "delayed_job.py"
 VALUES = {

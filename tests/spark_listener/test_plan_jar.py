@@ -4,7 +4,7 @@ import struct
 import zipfile
 from pathlib import Path
 
-from throughline.local.spark.plan_jar import plan_jar
+from throughline.plan_jar import plan_jar
 
 JAVA_8 = 52  # the major version of its class files (JVMS, table 4.1-A)
 

@@ -24,8 +24,8 @@ from tests.support.planted import stored_texts
 from tests.support.processing import deliver_blob
 from tests.support.receiving import receive
 from throughline.local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob, file_configuration
-from throughline.local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
-from throughline.local.spark.plan_jar import SOURCES, plan_jar
+from throughline.plan_jar import LISTENER_CLASS as PLAN_LISTENER
+from throughline.plan_jar import SOURCES, plan_jar
 
 JOB = Path(__file__).parent / "job.py"
 SCHEMA = SOURCES.parent / "ThroughlinePlanRunFacet.json"

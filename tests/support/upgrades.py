@@ -15,8 +15,8 @@ from tests.support.events import event
 from tests.support.front import Front, HeldRequest
 from tests.support.listener import Listener
 from throughline.local.functions import FunctionsHost
-from throughline.local.package import delivered_by
 from throughline.local.world import World
+from throughline.package import delivered_by
 from throughline.project import ROOT
 
 PATIENCE_SECONDS = 300.0

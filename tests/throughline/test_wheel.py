@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from throughline.local.spark.plan_jar import plan_jar
+from throughline.plan_jar import plan_jar
 from throughline.project import ROOT
 from throughline.wheel import rewritten
 

@@ -24,14 +24,14 @@ _NOTICE_SECONDS = 3.0  # until Event Grid reports a blob; func itself lists blob
 
 def find_func(path: str | None = None) -> Path:
     """Return the program `func` on `path`, else on the environment's. Raises FunctionsHostError if there is none."""
-    found = shutil.which("func", path=path)
-    if found is None:
+    program = shutil.which("func", path=path)
+    if program is None:
         raise FunctionsHostError(
             "func is not installed: get Azure Functions Core Tools 4 "
             "(https://learn.microsoft.com/azure/azure-functions/functions-run-local), or omit FUNC=1 and --func: "
             "then the functions run on Microsoft's Python runtime alone"
         )
-    return Path(found)
+    return Path(program)
 
 
 class Func(Host):
@@ -101,8 +101,8 @@ class Func(Host):
             except requests.RequestException:
                 pass  # it does not listen yet
             time.sleep(0.2)
-        why = f"did not run after {_START_SECONDS} s" if running.running else "ended"
-        raise FunctionsHostError(f"func start {why}: {self._last_output()}")
+        reason = f"did not run after {_START_SECONDS} s" if running.running else "ended"
+        raise FunctionsHostError(f"func start {reason}: {self._last_output()}")
 
     def _last_output(self) -> str:
         log = "".join(path.read_text(errors="replace") for path in (self._log, self._log.with_suffix(".errors.log")))

@@ -122,21 +122,21 @@ class World:
 
 def _write_note(home: Path, world: RunningWorld) -> None:
     """Write the note atomically, and readable to this user only, since it contains keys."""
-    fresh = home / f"{_NOTE}.new"
-    fresh.unlink(missing_ok=True)
-    fresh.touch(mode=0o600)
-    fresh.write_text(json.dumps(asdict(world)))
-    fresh.replace(home / _NOTE)
+    new_note = home / f"{_NOTE}.new"
+    new_note.unlink(missing_ok=True)
+    new_note.touch(mode=0o600)
+    new_note.write_text(json.dumps(asdict(world)))
+    new_note.replace(home / _NOTE)
 
 
 def running_world(home: Path = HOME) -> RunningWorld | None:
     """Return the running world of this machine with its data in `home`, if there is one."""
     try:
-        found = RunningWorld(**json.loads((home / _NOTE).read_text()))
-        os.kill(found.pid, 0)
+        world = RunningWorld(**json.loads((home / _NOTE).read_text()))
+        os.kill(world.pid, 0)
     except (OSError, ValueError, TypeError):  # no note, none that can be read, or no such process
         return None
-    return found if _answers(found.receiver_url) else None
+    return world if _answers(world.receiver_url) else None
 
 
 def _answers(url: str) -> bool:

@@ -22,7 +22,7 @@ from tests.infra.azure_roles import (
 )
 from tests.infra.compiled.conftest import ALWAYS, VARIANTS
 from tests.infra.snapshots import GROUP, Right, Snapshot, evaluated, snapshot
-from throughline.local.package import NEW_EVENTS
+from throughline.package import NEW_EVENTS
 
 Variant = Callable[[str], Snapshot]
 DATA, OWN = "Microsoft.Storage/storageAccounts/stmz35fqtkh47iw", "Microsoft.Storage/storageAccounts/strecmz35fqtkh47iw"

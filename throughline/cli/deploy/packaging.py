@@ -37,7 +37,7 @@ def build(delivery: str, progress: Progress, *, root: Path = ROOT) -> Path:
     python = find_python(root, progress)
     with progress.step("make the package"):
         _run(
-            [str(python), "-m", "throughline.local.package", "--delivery", delivery],
+            [str(python), "-m", "throughline.package", "--delivery", delivery],
             root,
             "The package could not be made",
         )
@@ -49,7 +49,7 @@ def build_lineage(progress: Progress, *, root: Path = ROOT) -> Path:
     python = find_python(root, progress)
     with progress.step("make the package of the lineage page"):
         _run(
-            [str(python), "-m", "throughline.local.package", "--app", "lineage"],
+            [str(python), "-m", "throughline.package", "--app", "lineage"],
             root,
             "The package of the lineage page could not be made",
         )
@@ -68,7 +68,7 @@ def lineage_beside(archive: Path) -> Path:
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise DeployError(
             f"This deployment has a lineage page, and {beside} is no package of it ({error}). Make one, and put it "
-            f"there: {_module_call('throughline.local.package')} --app lineage"
+            f"there: {_module_call('throughline.package')} --app lineage"
         ) from error
     return beside
 
@@ -81,7 +81,7 @@ def read_package(archive: Path) -> Package:
             digest = package.read(PACKAGE_FILE).decode("ascii")
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DeployError(
-            f"{archive} is no package of the functions ({error}). Make one: {_module_call('throughline.local.package')}"
+            f"{archive} is no package of the functions ({error}). Make one: {_module_call('throughline.package')}"
         ) from error
     return Package(
         archive=archive, digest=digest, delivery="queue" if trigger["type"] == "queueTrigger" else EVENT_GRID
@@ -94,7 +94,7 @@ def checked(archive: Path, delivery: str) -> Package:
     if package.delivery != delivery:
         raise DeployError(
             f"{archive} was made for {package.delivery}, but this deployment delivers events by {delivery}: its parser "
-            f"would never run. Make it again: {_module_call('throughline.local.package')} --delivery {delivery}"
+            f"would never run. Make it again: {_module_call('throughline.package')} --delivery {delivery}"
         )
     return package
 

@@ -12,10 +12,10 @@ from throughline.cli.platforms import texts
 from throughline.cli.platforms.runtimes import PlatformError, Proof, Runtime, runtime_of
 from throughline.cli.platforms.table import TABLE, PlatformRow
 from throughline.local.spark.job import LISTENER_CLASS, listener_configuration
-from throughline.local.spark.plan_jar import JAR as PLAN_JAR
-from throughline.local.spark.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from throughline.local.toolchain.versions import LISTENER_VERSION
 from throughline.local.toolchain.versions import PLATFORMS as SPARKS
+from throughline.plan_jar import JAR as PLAN_JAR
+from throughline.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 
 _HEADER = "spark.openlineage.transport.headers.x-functions-key"
 _PLAN_FILE = "spark.throughline.plan.transport.location"  # two writers of one file could mix their lines

@@ -114,7 +114,7 @@ def _unpack(archive: Path, target: Path) -> None:
 
 
 def _run(command: Sequence[str], problem: str) -> None:
-    done = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 - our own command
-    if done.returncode:
-        output = (done.stdout + done.stderr).strip()  # Ivy writes to the first, Java its options to the second
+    outcome = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    if outcome.returncode:
+        output = (outcome.stdout + outcome.stderr).strip()  # Ivy writes to the first, Java its options to the second
         raise AtlasError(f"{problem} {output[-1000:]}{certificate_advice(output)}")

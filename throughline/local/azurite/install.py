@@ -40,8 +40,8 @@ def install(tools: NodeTools | None = None) -> Path:
 
 
 def _run(command: list[str], folder: Path, problem: str) -> None:
-    done = subprocess.run(  # noqa: S603 -- our own command
+    outcome = subprocess.run(  # noqa: S603 -- our own command
         command, cwd=folder, env=with_certificates(), capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        raise AzuriteError(f"{problem} {done.stderr.strip()[-2000:]}{certificate_advice(done.stderr)}")
+    if outcome.returncode:
+        raise AzuriteError(f"{problem} {outcome.stderr.strip()[-2000:]}{certificate_advice(outcome.stderr)}")

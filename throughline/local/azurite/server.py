@@ -136,17 +136,17 @@ class Azurite:
         assert self._process is not None  # noqa: S101 -- for mypy: just started
         deadline = time.monotonic() + _START_SECONDS
         while True:
-            ended = self._process.poll() is not None  # before reading, so that its last output is read
+            is_over = self._process.poll() is not None  # before reading, so that its last output is read
             output = os.pread(log, 1 << 20, 0).decode(errors="replace")
-            found = {name.lower(): int(port) for name, port in _LISTENING.findall(output)}
-            if len(found) == len(SERVICES):
-                self.ports = {name: found[name] for name in SERVICES}
+            ports = {name.lower(): int(port) for name, port in _LISTENING.findall(output)}
+            if len(ports) == len(SERVICES):
+                self.ports = {name: ports[name] for name in SERVICES}
                 return
             if taken := _TAKEN.search(output):
                 raise _port_error(int(taken[1]))
-            if ended or time.monotonic() > deadline:
-                what = "ended at once" if ended else f"was not ready after {_START_SECONDS} s"
-                raise AzuriteError(f"Azurite {what}; its output: {output.strip()[-2000:] or 'nothing'}")
+            if is_over or time.monotonic() > deadline:
+                state = "ended at once" if is_over else f"was not ready after {_START_SECONDS} s"
+                raise AzuriteError(f"Azurite {state}; its output: {output.strip()[-2000:] or 'nothing'}")
             time.sleep(0.02)
 
 

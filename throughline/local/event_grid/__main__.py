@@ -28,8 +28,10 @@ def main() -> int:
         return 2
     connection = os.environ.get("AzureWebJobsStorage", "UseDevelopmentStorage=true")  # noqa: SIM112 -- Azure's own spelling
     with EventGrid(connection=connection, url=options.url, subscriptions=subscribed, delay=options.delay):
-        for each in subscribed:
-            sys.stdout.write(f"notifying {each.function} at {options.url} of new blobs in {each.pattern.container}\n")
+        for subscription in subscribed:
+            sys.stdout.write(
+                f"notifying {subscription.function} at {options.url} of new blobs in {subscription.pattern.container}\n"
+            )
         sys.stdout.flush()
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
     return 0

@@ -92,7 +92,10 @@ class EventGrid:
     def _run(self) -> None:
         self._storage = HostStorage(self._connection, self.calls)
         since = self._since()
-        watches = [(each, BlobWatch(self._storage, each.pattern, since)) for each in self._subscriptions]
+        watches = [
+            (subscription, BlobWatch(self._storage, subscription.pattern, since))
+            for subscription in self._subscriptions
+        ]
         with ThreadPoolExecutor(_POSTS_AT_ONCE, "event grid") as threads:
             look_at = 0.0
             while not self._stopping.is_set():
@@ -107,23 +110,23 @@ class EventGrid:
                 self._stopping.wait(0.005 if self._under_way else max(0.0, min(look_at - now, 0.05)))
 
     def _look(self, watches: list[tuple[Subscription, BlobWatch]]) -> None:
-        begun = datetime.now(UTC)
+        listing_time = datetime.now(UTC)
         try:
-            found = [(each, blob) for each, watch in watches for blob in watch.look()]
+            new_blobs = [(each, blob) for each, watch in watches for blob in watch.look()]
         except StorageError as error:
             _LOG.debug("event grid: %s", error)
             return
         now = time.monotonic()
-        for subscription, blob in found:
+        for subscription, blob in new_blobs:
             self._number += 1
             heapq.heappush(self._due, _Delivery(now + self._delay, self._number, subscription, blob))
-        if found or self._due or self._under_way:
+        if new_blobs or self._due or self._under_way:
             waiting = [each.blob.modified for each in (*self._due, *self._under_way.values())]
-            self._remember(min([begun - _SECOND, *waiting]))
+            self._remember(min([listing_time - _SECOND, *waiting]))
 
     def _collect(self) -> None:
         """Queue events that were not accepted again."""
-        for posted in [each for each in self._under_way if each.done()]:
+        for posted in [future for future in self._under_way if future.done()]:
             delivery = self._under_way.pop(posted)
             if not posted.result():
                 due = time.monotonic() + _PAUSES[min(delivery.failures, len(_PAUSES) - 1)]

@@ -25,19 +25,19 @@ class BlobWatch:
 
     def look(self) -> list[Listed]:
         """Return the versions of blobs that no earlier look has returned. Raises StorageError."""
-        begun = time.monotonic()
-        after = "" if begun >= self._next_full else self.watermark()
+        start = time.monotonic()
+        last_name = "" if start >= self._next_full else self.watermark()
         listed = {
             blob.name: blob
-            for blob in self._storage.list_blobs(self._pattern.container, self._pattern.prefix, after)
+            for blob in self._storage.list_blobs(self._pattern.container, self._pattern.prefix, last_name)
             if self._pattern.match(blob.name) is not None
         }
         new = [blob for name, blob in listed.items() if self._seen.get(name) != blob.etag]
         if self._since is not None:
             new, self._since = [blob for blob in new if blob.modified >= self._since], None
-        if not after:
+        if not last_name:
             self._seen.clear()  # deleted blobs are forgotten
-            self._next_full = time.monotonic() + _SCAN_PAUSE * (time.monotonic() - begun)
+            self._next_full = time.monotonic() + _SCAN_PAUSE * (time.monotonic() - start)
         self._seen.update((name, blob.etag) for name, blob in listed.items())
         return new
 

@@ -21,9 +21,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m throughline.local.host", description=__doc__)
     parser.add_argument("action", nargs="?", choices=["run", "install"], default="run")
     parser.add_argument("--root", type=Path, default=Path.cwd(), help="the app: the folder of host.json")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--port", type=int, default=7071, help="port on 127.0.0.1; 0 takes a free one")
-    where.add_argument("--fd", type=int, help="serve this listening socket, inherited from the parent")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--port", type=int, default=7071, help="port on 127.0.0.1; 0 takes a free one")
+    place.add_argument("--fd", type=int, help="serve this listening socket, inherited from the parent")
     parser.add_argument("--workers", type=int, default=8, help="number of functions without async that run at once")
     parser.add_argument(
         "--visibility", type=int, default=30, help="seconds until another host takes a dead one's blobs"
@@ -61,7 +61,7 @@ async def _run(options: argparse.Namespace) -> bool:
     from throughline.local.host.triggers import Pace  # noqa: PLC0415
 
     pace = Pace(visibility=options.visibility, retry=options.retry, patience=options.patience)
-    how = Options(
+    host_options = Options(
         root=root,
         threads=options.workers,
         grace=options.grace,
@@ -69,7 +69,7 @@ async def _run(options: argparse.Namespace) -> bool:
         keys=options.keys,
         pace=pace,
     )
-    host = AppHost(how, config, worker)
+    host = AppHost(host_options, config, worker)
     await host.load()
     sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]}\n")
     sys.stdout.flush()
@@ -92,11 +92,11 @@ def main() -> int:
         if options.action == "install":
             sys.stdout.write(f"{runtime.install()}\n")
             return 0
-        ended = asyncio.run(_run(options))
+        is_clean = asyncio.run(_run(options))
     except (AppError, runtime.RuntimeInstallError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    if not ended:
+    if not is_clean:
         logging.shutdown()
         os._exit(1)  # Python can't end a thread: a running one would keep the process for ever
     return 0

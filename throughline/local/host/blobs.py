@@ -39,8 +39,8 @@ class Pattern:
 
     def match(self, blob: str) -> dict[str, str] | None:
         """Return the values of the names, or None when the blob does not match."""
-        found = self._regex.fullmatch(blob)
-        return found.groupdict() if found else None
+        match = self._regex.fullmatch(blob)
+        return match.groupdict() if match else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,8 @@ class BlobQueue(MessageQueue):
         call: Callable[..., Any],
     ) -> None:
         names = QueueNames(queue=f"azure-webjobs-blobtrigger-{host_id}", poison=POISON_QUEUE)
-        most = config.blob_parallelism
-        super().__init__(own, names, most=most, visibility=visibility, retry=retry, call=call)
+        limit = config.blob_parallelism
+        super().__init__(own, names, most=limit, visibility=visibility, retry=retry, call=call)
         self.targets: Mapping[str, BlobTarget] = {}
         self._worker, self._config = worker, config
 

@@ -117,12 +117,12 @@ _VALUES: tuple[tuple[str, Any, str], ...] = (
 
 def _at(content: Mapping[str, Any], path: str, default: Any = None) -> Any:
     """Return the value at a dotted path, or the default."""
-    found: Any = content
+    value: Any = content
     for key in path.split("."):
-        if not isinstance(found, Mapping) or key not in found:
+        if not isinstance(value, Mapping) or key not in value:
             return default
-        found = found[key]
-    return found
+        value = value[key]
+    return value
 
 
 def _host_problems(content: Mapping[str, Any]) -> Iterator[str]:
@@ -135,10 +135,10 @@ def _host_problems(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _seconds(span: str) -> float | None:
-    found = _SPAN.fullmatch(span)
-    if found is None:
+    match = _SPAN.fullmatch(span)
+    if match is None:
         return None
-    parts = {unit: int(number) for unit, number in found.groupdict("0").items()}
+    parts = {unit: int(number) for unit, number in match.groupdict("0").items()}
     return timedelta(**parts).total_seconds()
 
 
@@ -152,9 +152,9 @@ def read_functions(root: Path) -> tuple[Function, ...]:
             problems += error.problems
             continue
         name = path.parent.name
-        found = list(_problems(path.parent, content))
-        problems += [f"{name}/function.json: {problem}" for problem in found]
-        if found or disabled(name, content, os.environ):
+        folder_problems = list(_problems(path.parent, content))
+        problems += [f"{name}/function.json: {problem}" for problem in folder_problems]
+        if folder_problems or disabled(name, content, os.environ):
             continue
         missing = _missing_settings(content)
         if missing:  # as in Azure, the others run
@@ -186,7 +186,7 @@ def _binding(content: Mapping[str, Any]) -> Binding:
 def disabled(name: str, content: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
     """Whether a function is disabled by its function.json or by a setting, in one of the two valid spellings."""
     spellings = (f"AzureWebJobs.{name}.Disabled", f"AzureWebJobs_{name}_Disabled")
-    by_setting = any(environment.get(each, "").lower() in _TRUE for each in spellings)
+    by_setting = any(environment.get(spelling, "").lower() in _TRUE for spelling in spellings)
     return content.get("disabled") is True or by_setting
 
 

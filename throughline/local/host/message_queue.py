@@ -98,11 +98,11 @@ class MessageQueue(ABC):
         patience = loop.time() + _PATIENCE_SECONDS
         while (busy := len(self._running)) > most // 2:
             self._room.clear()
-            left = patience - loop.time()
-            if left <= 0 and busy < most:
+            remaining = patience - loop.time()
+            if remaining <= 0 and busy < most:
                 return
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._room.wait(), max(left, 0) if busy < most else None)
+                await asyncio.wait_for(self._room.wait(), max(remaining, 0) if busy < most else None)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -146,8 +146,8 @@ class MessageQueue(ABC):
     async def _deliver(self, message: QueueMessage) -> bool:
         """Invoke the function for a message; return True when it must be tried again."""
 
-    async def _poison(self, message: QueueMessage, why: str) -> None:
-        logger.error("moved to %s: %s", self._poison_name, why)
+    async def _poison(self, message: QueueMessage, reason: str) -> None:
+        logger.error("moved to %s: %s", self._poison_name, reason)
         await self._call(self._own.create_queue, self._poison_name)
         await self._call(self._own.put_raw_message, self._poison_name, message.text)
         self.poisoned += 1

@@ -33,8 +33,8 @@ def _make(folder: Path) -> None:
     command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--python-version", "3.13"]
     command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--compile-bytecode"]
     command += ["--target", str(folder), "-r", str(_REQUIREMENT)]
-    done = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 -- our own command
-    if done.returncode:
-        advice = certificate_advice(done.stderr)
-        raise RuntimeInstallError(f"installing {_REQUIREMENT.name} failed: {done.stderr.strip()}{advice}")
+    outcome = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 -- our own command
+    if outcome.returncode:
+        advice = certificate_advice(outcome.stderr)
+        raise RuntimeInstallError(f"installing {_REQUIREMENT.name} failed: {outcome.stderr.strip()}{advice}")
     shutil.rmtree(folder / "tests", ignore_errors=True)  # shipped by mistake, it would shadow every other `tests`

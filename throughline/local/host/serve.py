@@ -145,10 +145,10 @@ class AppHost:
     def _monitor(self, function: Function) -> Monitor | None:
         """Return the monitor of a timer's times; None without storage."""
         try:
-            own = HostStorage(connection_string("AzureWebJobsStorage"), Counter())
+            storage = HostStorage(connection_string("AzureWebJobsStorage"), Counter())
         except KeyError:
             return None
-        return Monitor(own, self._host_id, function)
+        return Monitor(storage, self._host_id, function)
 
     def _of(self, *triggers: str) -> tuple[Function, ...]:
         return tuple(function for function in self._functions if function.trigger.type in triggers)
@@ -179,5 +179,5 @@ class AppHost:
 
 def _host_id(root: Path) -> str:
     """Return the id of receipts and queue: from the real host's setting, else derived from the folder."""
-    given = os.environ.get("AzureFunctionsWebHost__hostid")  # noqa: SIM112 -- spelled as the real host spells it
-    return given or f"local-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"
+    setting = os.environ.get("AzureFunctionsWebHost__hostid")  # noqa: SIM112 -- spelled as the real host spells it
+    return setting or f"local-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"

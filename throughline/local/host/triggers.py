@@ -137,9 +137,9 @@ class StorageHost:
             try:
                 await loop()
             except StorageError as error:
-                away = asyncio.get_running_loop().time() - (self._away_since or asyncio.get_running_loop().time())
-                if away >= self._pace.patience:
-                    raise StorageGoneError(f"storage has been unavailable for {away:.0f} s: {error}") from error
+                seconds = asyncio.get_running_loop().time() - (self._away_since or asyncio.get_running_loop().time())
+                if seconds >= self._pace.patience:
+                    raise StorageGoneError(f"storage has been unavailable for {seconds:.0f} s: {error}") from error
                 logger.warning("storage: %s; trying again in %s s", error, _RETRY_SECONDS)
                 await asyncio.sleep(_RETRY_SECONDS)
             else:

@@ -15,8 +15,8 @@ class PortError(Exception):
     """The port can't be listened on; the message says which, why, and what to do."""
 
 
-def listen(port: int, what: str, otherwise: str) -> socket.socket:
-    """Return a socket that listens on 127.0.0.1:`port` (0: a free one) for `what`.
+def listen(port: int, server: str, otherwise: str) -> socket.socket:
+    """Return a socket that listens on 127.0.0.1:`port` (0: a free one) for `server`.
 
     Raises PortError, whose message ends in the advice `otherwise`.
     """
@@ -30,7 +30,7 @@ def listen(port: int, what: str, otherwise: str) -> socket.socket:
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or "it must be from 0 to 65535"
         raise PortError(
-            f"port {port} for {what} can't be used ({reason}): stop what listens there, or {otherwise}"
+            f"port {port} for {server} can't be used ({reason}): stop what listens there, or {otherwise}"
         ) from error
 
 

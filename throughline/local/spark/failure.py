@@ -59,9 +59,9 @@ def explain_endless(name: str, seconds: float, pid: int, output: Path, log: Path
     deadline = time.monotonic() + _SECONDS_FOR_A_DUMP
     while _DUMPED not in (threads := output.read_text(errors="replace")) and time.monotonic() < deadline:
         time.sleep(0.1)
-    why = (
+    reason = (
         "it waits for its listeners, so let it wait for them before it stops Spark, as examples/customer_merge.py does"
         if _WAITS_FOR_LISTENERS.search(threads)
         else f"its threads are at the end of {output}"
     )
-    return f"The job {name} did not end within {seconds:g} s and was stopped: {why}. Log: {log}"
+    return f"The job {name} did not end within {seconds:g} s and was stopped: {reason}. Log: {log}"

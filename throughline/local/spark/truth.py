@@ -148,13 +148,13 @@ def not_run(path: Path, capture: str) -> str | None:
 
 
 def _reported(path: Path, capture: str) -> tuple[Expected, ...]:
-    whole: dict[str, Any] = json.loads(path.read_text())
-    reported = {process["output"]: _expected(process) for process in whole["processes"]}
+    document: dict[str, Any] = json.loads(path.read_text())
+    reported = {process["output"]: _expected(process) for process in document["processes"]}
     try:
-        for gap in whole["not_reported"]:
+        for gap in document["not_reported"]:
             if "only" in gap and holds(gap, capture):
                 _take_away(reported, gap)
-        for gap in whole["reported_wrongly"]:
+        for gap in document["reported_wrongly"]:
             if holds(gap, capture):
                 _put_in(reported, gap)
     except TruthError as error:
@@ -165,24 +165,24 @@ def _reported(path: Path, capture: str) -> tuple[Expected, ...]:
 def _add(processes: dict[str, Expected], gap: Mapping[str, Any]) -> None:
     """Add the true facts of a gap without `only`."""
     output = _output(gap)
-    before = processes.get(output)
+    process = processes.get(output)
     edges = frozenset({_edge(gap["edge"])} if "edge" in gap else ())
     inputs = frozenset({gap["edge"]["input"][0]} if "edge" in gap else gap.get("inputs", ()))
-    if before is None:
+    if process is None:
         processes[output] = Expected(output=output, operations=frozenset(), inputs=inputs, edges=edges)
     else:
-        processes[output] = replace(before, inputs=before.inputs | inputs, edges=before.edges | edges)
+        processes[output] = replace(process, inputs=process.inputs | inputs, edges=process.edges | edges)
 
 
 def _take_away(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
     """Remove the facts of a gap with `only`. Raises TruthError when they are not true."""
     output = _output(gap)
-    before = reported.get(output)
-    if before is None:
+    process = reported.get(output)
+    if process is None:
         raise TruthError(
             f"not_reported takes something from {output}, which is no process: correct or delete the entry"
         )
-    inputs, edges = before.inputs, before.edges
+    inputs, edges = process.inputs, process.edges
     if "edge" in gap:
         edges -= {_edge(gap["edge"])}
     elif "columns" in gap:
@@ -190,10 +190,10 @@ def _take_away(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
     else:
         inputs -= frozenset(gap.get("inputs", inputs))
         edges = frozenset(edge for edge in edges if edge[0][0] in inputs)
-    if (inputs, edges) == (before.inputs, before.edges):
+    if (inputs, edges) == (process.inputs, process.edges):
         raise TruthError(f"not_reported takes nothing from {output}: correct or delete the entry {dict(gap)}")
     if inputs:
-        reported[output] = replace(before, inputs=inputs, edges=edges)
+        reported[output] = replace(process, inputs=inputs, edges=edges)
     else:
         del reported[output]
 
@@ -204,20 +204,20 @@ def _put_in(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
     if gap.keys() >= _WHOLE_PROCESS:
         reported[output] = _expected(gap)
         return
-    before = reported.get(output)
-    if before is None:
+    process = reported.get(output)
+    if process is None:
         raise TruthError(
             f"reported_wrongly changes {output}, which is no process: give the whole process, or delete it"
         )
     if "edge" in gap:
         gone = frozenset({_edge(gap["instead_of"])} if "instead_of" in gap else ())
-        if not gone <= before.edges:
+        if not gone <= process.edges:
             raise TruthError(f"reported_wrongly replaces an edge of {output} that is not there: {gap['instead_of']}")
-        reported[output] = replace(before, edges=before.edges - gone | {_edge(gap["edge"])})
+        reported[output] = replace(process, edges=process.edges - gone | {_edge(gap["edge"])})
     elif "operations" in gap:
-        reported[output] = replace(before, operations=frozenset(gap["operations"]))
+        reported[output] = replace(process, operations=frozenset(gap["operations"]))
     else:
-        reported[output] = replace(before, inputs=before.inputs | frozenset(gap["inputs"]))
+        reported[output] = replace(process, inputs=process.inputs | frozenset(gap["inputs"]))
 
 
 def _output(gap: Mapping[str, Any]) -> str:

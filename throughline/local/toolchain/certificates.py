@@ -70,9 +70,9 @@ def trust_store(java_home: Path, environment: Mapping[str, str], build: Path) ->
     store = build / "trust" / f"{digest[:16]}.jks"
     if not store.exists():
         store.parent.mkdir(parents=True, exist_ok=True)
-        fresh = store.with_suffix(f".{os.getpid()}")
-        fresh.write_bytes(_java_key_store((*named, *(_listed(java_home, authorities) if changed else ()))))
-        fresh.rename(store)
+        new_store = store.with_suffix(f".{os.getpid()}")
+        new_store.write_bytes(_java_key_store((*named, *(_listed(java_home, authorities) if changed else ()))))
+        new_store.rename(store)
     return store
 
 

@@ -32,13 +32,13 @@ class Interpreter:
 
 def own() -> Interpreter:
     """Return this process's Python. PySpark is found without an import, which would take most of a second."""
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
+    pyspark = find_spec("pyspark")
+    if pyspark is None or pyspark.origin is None:
         raise InterpreterError(
             "pyspark is not installed: run `make setup` in a checkout, or install the wheel with its extra: "
             "pip install 'PATH_OF_WHEEL[lake]'"
         )
-    return Interpreter(python=Path(sys.executable), spark_home=Path(found.origin).parent)
+    return Interpreter(python=Path(sys.executable), spark_home=Path(pyspark.origin).parent)
 
 
 def made_for(platform: Platform) -> Interpreter:
@@ -71,10 +71,10 @@ def pinned(name: str) -> Interpreter:
 
 def _uv(*arguments: str) -> None:
     command = [sys.executable, "-m", "uv", *arguments]
-    done = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 - our own command
-    if done.returncode:
-        last = done.stderr.strip().rpartition("\n")[2]
+    outcome = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    if outcome.returncode:
+        last = outcome.stderr.strip().rpartition("\n")[2]
         raise InterpreterError(
             f"Spark's Python could not be made ({last}): is there a network, and does it reach PyPI?"
-            f"{certificate_advice(done.stderr)}"
+            f"{certificate_advice(outcome.stderr)}"
         )

@@ -122,14 +122,14 @@ def find_java(need: JavaNeed, environment: Mapping[str, str] | None = None, *, b
     variables = os.environ if environment is None else environment
     for source, executable in _candidates(variables, build):
         try:
-            found = _examine(need, source, executable, variables, build)
+            candidate = _examine(need, source, executable, variables, build)
         except CertificatesError as error:
             raise NoJavaError(str(error)) from error
-        if isinstance(found, JavaHome):
-            return found
-        refused.append(found)
-    *others, last = map(str, need.versions)
-    needed = f"{', '.join(others)} or {last}{f' with the module {_HTTP_MODULE}' if need.listener else ''}"
+        if isinstance(candidate, JavaHome):
+            return candidate
+        refused.append(candidate)
+    *lower, last = map(str, need.versions)
+    needed = f"{', '.join(lower)} or {last}{f' with the module {_HTTP_MODULE}' if need.listener else ''}"
     looked_at = "; ".join(refused) or "no JAVA_HOME, no java on the PATH"
     raise NoJavaError(f"{need} needs Java {needed} ({looked_at}): {_advice(need)}".replace("the lake", "The lake", 1))
 

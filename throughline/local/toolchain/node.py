@@ -53,9 +53,11 @@ def install() -> NodeTools:
     requirement = missing_requirement()
     if requirement is not None:
         command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, requirement]
-        done = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 -- constants only
-        if done.returncode:
-            raise NodeError(f"installing {requirement} failed: {done.stderr.strip()}{certificate_advice(done.stderr)}")
+        outcome = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 -- constants only
+        if outcome.returncode:
+            raise NodeError(
+                f"installing {requirement} failed: {outcome.stderr.strip()}{certificate_advice(outcome.stderr)}"
+            )
         importlib.invalidate_caches()
     return find_node()
 
@@ -78,8 +80,8 @@ def _from_wheel() -> NodeTools | None:
 
 
 def _major(node: str) -> int:
-    done = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 -- found on the path
-    version = done.stdout.strip().removeprefix("v").partition(".")[0]
+    outcome = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 -- found on the path
+    version = outcome.stdout.strip().removeprefix("v").partition(".")[0]
     return int(version) if version.isdigit() else 0
 
 

@@ -30,13 +30,13 @@ def install_once(name: str, made_from: tuple[Path, ...], make: Callable[[Path], 
     with (build / f".{name}.lock").open("w") as lock:
         _wait_for(lock)
         if _stamp(target) != digest:  # else another process did it meanwhile
-            fresh = build / f".{name}.new"
-            shutil.rmtree(fresh, ignore_errors=True)
-            fresh.mkdir()
-            make(fresh)
-            (fresh / ".stamp").write_text(digest)
+            folder = build / f".{name}.new"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            (folder / ".stamp").write_text(digest)
             shutil.rmtree(target, ignore_errors=True)
-            fresh.rename(target)
+            folder.rename(target)
     return target
 
 

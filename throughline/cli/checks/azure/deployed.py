@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from throughline.cli.deploy.azure_cli import Az
-from throughline.local.package import PYTHON
+from throughline.package import PYTHON
 
 EVENT_GRID = "eventGrid"
 

@@ -8,7 +8,7 @@ from throughline.cli.checks.azure.apps import PARSER, FunctionApp
 from throughline.cli.checks.azure.deployed import Deployed
 from throughline.cli.checks.azure.reading import EVENT_GRID, get
 from throughline.cli.checks.findings import CheckResult, bad, good
-from throughline.local.package import NEW_EVENTS
+from throughline.package import NEW_EVENTS
 
 _SUBSCRIPTION = "events"
 """Its name in infra/subscription.bicep."""

@@ -16,10 +16,10 @@ from throughline.cli.platforms.table import PLATFORMS
 from throughline.cli.ui.console import fail, note, out, print_json
 from throughline.cli.ui.options import AsJson, Key
 from throughline.cli.ui.writing import writing
-from throughline.local.spark.plan_jar import JAR, PlanJarError, plan_jar
 from throughline.local.toolchain.interpreter import InterpreterError
 from throughline.local.toolchain.java import NoJavaError
 from throughline.local.toolchain.versions import LISTENER_VERSION
+from throughline.plan_jar import JAR, PlanJarError, plan_jar
 
 _DEFAULTS = Installation(url="")
 

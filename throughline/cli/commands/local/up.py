@@ -30,11 +30,11 @@ from throughline.local.catalog.server import CatalogStartError
 from throughline.local.func import find_func
 from throughline.local.functions import FunctionsHostError
 from throughline.local.process.listening import PortError
-from throughline.local.spark.plan_jar import PlanJarError, plan_jar
 from throughline.local.toolchain.interpreter import InterpreterError
 from throughline.local.toolchain.java import NoJavaError
 from throughline.local.toolchain.node import NodeError
 from throughline.local.world import World, running_world
+from throughline.plan_jar import PlanJarError, plan_jar
 
 _PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
 

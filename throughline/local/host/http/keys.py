@@ -43,9 +43,9 @@ class Keys:
 
     def _present(self) -> Mapping[str, Any]:
         assert self._path is not None  # noqa: S101 -- both callers look first
-        written = self._path.stat().st_mtime_ns
-        if written != self._read_at:
-            self._content, self._read_at = json.loads(self._path.read_bytes()), written
+        modified = self._path.stat().st_mtime_ns
+        if modified != self._read_at:
+            self._content, self._read_at = json.loads(self._path.read_bytes()), modified
         return self._content
 
 

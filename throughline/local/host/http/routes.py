@@ -51,9 +51,9 @@ def make_routes(functions: Iterable[Function], config: HostConfig) -> tuple[Rout
 def find_route(routes: Iterable[Route], method: str, path: str) -> tuple[Route, dict[str, str]] | None:
     """Return the route for a request and its parameters; None (404, as in Azure) also for another method."""
     for route in routes:
-        found = route.path.fullmatch(path)
-        if found and (not route.methods or method in route.methods):
-            return route, {name: value for name, value in found.groupdict().items() if value is not None}
+        match = route.path.fullmatch(path)
+        if match and (not route.methods or method in route.methods):
+            return route, {name: value for name, value in match.groupdict().items() if value is not None}
     return None
 
 
@@ -62,15 +62,15 @@ def _compile(template: str) -> re.Pattern[str]:
     for segment in template.strip("/").split("/"):
         position, inside = 0, ""
         optional = False
-        for found in _PARAMETER.finditer(segment):
-            inside += _literal(segment[position : found.start()])
-            constraint = found["constraint"]
+        for parameter in _PARAMETER.finditer(segment):
+            inside += _literal(segment[position : parameter.start()])
+            constraint = parameter["constraint"]
             if constraint and constraint not in _CONSTRAINTS:
                 raise ValueError(f"constraint {constraint!r} is not supported here, only {', '.join(_CONSTRAINTS)}")
-            value = ".*" if found["rest"] else _CONSTRAINTS.get(constraint, "[^/]+")
-            inside += f"(?P<{found['name']}>{value})"
-            optional = bool(found["optional"] or found["rest"])
-            position = found.end()
+            value = ".*" if parameter["rest"] else _CONSTRAINTS.get(constraint, "[^/]+")
+            inside += f"(?P<{parameter['name']}>{value})"
+            optional = bool(parameter["optional"] or parameter["rest"])
+            position = parameter.end()
         inside += _literal(segment[position:])
         pattern += f"(?:/{inside})?" if optional else f"/{inside}"
     return re.compile(f"{pattern}/?", re.IGNORECASE | re.DOTALL)

@@ -212,7 +212,7 @@ class WorkerProcess:
             self._process.kill()
             return Outcome(invocation=invocation, error=f"it took longer than functionTimeout, {seconds} s")
 
-    def _fail_all(self, why: str) -> None:
+    def _fail_all(self, reason: str) -> None:
         for invocation, waiting in self._calls.items():
             if not waiting.done():
-                waiting.set_result(Outcome(invocation=invocation, error=why))
+                waiting.set_result(Outcome(invocation=invocation, error=reason))

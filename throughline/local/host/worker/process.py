@@ -74,8 +74,8 @@ class _Runtime:
             answer = await v1.function_load_request(_request(function_load_request=_load_request(function)))
             if answer.result.status != _StatusResult.Success:
                 # The runtime adds advice about deployment and the whole path, which does not apply here.
-                why = answer.result.exception.message.partition(" Cannot find module. Please")[0]
-                problems.append(f"{function.name}: can't be loaded: {why}")
+                reason = answer.result.exception.message.partition(" Cannot find module. Please")[0]
+                problems.append(f"{function.name}: can't be loaded: {reason}")
                 logger.debug("loading %s failed: %s", function.name, answer.result.exception.stack_trace)
         version = importlib.metadata.version("azure-functions-runtime-v1")
         return Loaded(problems=tuple(problems), version=version)

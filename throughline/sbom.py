@@ -1,4 +1,4 @@
-"""`python -m throughline.local.sbom [ARCHIVE]`: write the list of libraries in a package, as CycloneDX, beside it.
+"""`python -m throughline.sbom [ARCHIVE]`: write the list of libraries in a package, as CycloneDX, beside it.
 
 It is read from the archive itself, so it lists what is deployed. The same archive gives the same bytes: its SHA-256 is
 the source of the serial number, and the time is that of the archive's entries.
@@ -23,7 +23,7 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from throughline.local.package import ARCHIVE, FOLDER, PACKAGES
+from throughline.package import ARCHIVE, FOLDER, PACKAGES
 from throughline.project import ROOT
 
 SUFFIX = ".cdx.json"
@@ -75,7 +75,7 @@ def _libraries(file: zipfile.ZipFile) -> Iterator[Component]:
 
 def main() -> int:
     """Run the command line and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m throughline.local.sbom", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m throughline.sbom", description=__doc__)
     parser.add_argument("archive", nargs="?", type=Path, default=FOLDER / ARCHIVE, help="the package of `make package`")
     archive = parser.parse_args().archive
     target = archive.with_suffix(SUFFIX)

@@ -19,7 +19,7 @@ from shared.versions import PACKAGE_FILE
 from tests.local.hosting import wait_for
 from tests.plugins.collector import Collected
 from throughline.cli.deploy.packaging import read_package
-from throughline.local.package import (
+from throughline.package import (
     DELIVERIES,
     LINEAGE,
     NAMES,
@@ -30,7 +30,7 @@ from throughline.local.package import (
     build,
     delivered_by,
 )
-from throughline.local.sbom import sbom
+from throughline.sbom import sbom
 
 ROOT = Path(__file__).parents[2]
 LARGEST_ARCHIVE = 22_000_000
@@ -300,7 +300,7 @@ def test_a_file_that_is_no_package_gives_no_list(tmp_path: Path) -> None:
     wrong = tmp_path / "throughline.zip"
     wrong.write_text("nothing")
     done = subprocess.run(
-        [sys.executable, "-m", "throughline.local.sbom", str(wrong)],
+        [sys.executable, "-m", "throughline.sbom", str(wrong)],
         cwd=ROOT,
         capture_output=True,
         text=True,

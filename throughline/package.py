@@ -1,4 +1,4 @@
-"""`python -m throughline.local.package`: build the archive for Azure; the same files always give the same bytes.
+"""`python -m throughline.package`: build the archive for Azure; the same files always give the same bytes.
 
 It contains the functions, `shared/`, host.json, `names.toml`, `watch.toml` and `forward.toml` if they exist, the digest
 of its files, and the packages that requirements.txt pins (checked by their hashes) for Linux on x86-64 in
@@ -66,7 +66,7 @@ _OF_APP = {
 _OF_LINEAGE_ALONE = ("shared/bootstrap_lineage.py", "shared/serving/*.py")
 _NOT_OF_LINEAGE = ("sqlglot*", "pyapacheatlas*", "openpyxl*", "et_xmlfile*", "tenacity*")
 """Packages of requirements.txt that only the parser and the catalog need."""
-_KEPT = (
+_METADATA = (
     "*.dist-info/METADATA",  # libraries read versions: Microsoft's exporter reads the SDK's at import
     "*.dist-info/entry_points.txt",  # OpenTelemetry finds its context and propagators by these
     "*.dist-info/licenses/*",  # the authors and licenses of redistributed code
@@ -127,8 +127,8 @@ def build(
     these files is not valid.
     """
     if sys.version_info[:2] != PYTHON:
-        wanted = ".".join(map(str, PYTHON))
-        raise PackageError(f"The package contains files compiled by Python {wanted}: build it with that version")
+        version = ".".join(map(str, PYTHON))
+        raise PackageError(f"The package contains files compiled by Python {version}: build it with that version")
     unpacked = folder / UNPACKED
     shutil.rmtree(unpacked, ignore_errors=True)
     for source in sources(app):
@@ -147,8 +147,8 @@ def build(
         (ROOT / "requirements.txt", ROOT / ".python-version", Path(__file__)),
         _install,
     )
-    without = shutil.ignore_patterns(*_NOT_OF_LINEAGE) if app == LINEAGE else None
-    shutil.copytree(dependencies / "site", unpacked / PACKAGES, copy_function=shutil.copyfile, ignore=without)
+    ignored = shutil.ignore_patterns(*_NOT_OF_LINEAGE) if app == LINEAGE else None
+    shutil.copytree(dependencies / "site", unpacked / PACKAGES, copy_function=shutil.copyfile, ignore=ignored)
     archive = folder / ARCHIVE
     files = sorted(path for path in unpacked.rglob("*") if path.is_file())
     digest = _digest(unpacked, files)
@@ -167,8 +167,10 @@ def build(
 
 def sources(app: str) -> list[Path]:
     """The files of an app in this repository, sorted."""
-    others = {path for pattern in _OF_LINEAGE_ALONE for path in ROOT.glob(pattern)} if app == FUNCTIONS else set()
-    return sorted({path for pattern in _OF_APP[app] for path in ROOT.glob(pattern) if path.is_file()} - others)
+    lineage_files = (
+        {path for pattern in _OF_LINEAGE_ALONE for path in ROOT.glob(pattern)} if app == FUNCTIONS else set()
+    )
+    return sorted({path for pattern in _OF_APP[app] for path in ROOT.glob(pattern) if path.is_file()} - lineage_files)
 
 
 def host_of_lineage(source: Path) -> bytes:
@@ -213,9 +215,9 @@ def _install(folder: Path) -> None:
     command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable, "--no-deps"]
     command += ["--python-version", ".".join(map(str, PYTHON)), "--python-platform", _PLATFORM, "--target", str(site)]
     command += ["--only-binary", ":all:", "--require-hashes", "-r", str(ROOT / "requirements.txt")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
-    if done.returncode:
-        raise PackageError(f"requirements.txt could not be installed: {done.stderr.strip()[-500:]}")
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    if outcome.returncode:
+        raise PackageError(f"requirements.txt could not be installed: {outcome.stderr.strip()[-500:]}")
     for path in [path for path in site.rglob("*") if path.is_file()]:
         if _is_needed(path.relative_to(site).as_posix()):
             _compile(path, site, place=f"{_ROOT_IN_AZURE}/{PACKAGES}")
@@ -227,7 +229,9 @@ def _install(folder: Path) -> None:
 
 
 def _is_needed(name: str) -> bool:
-    return any(fnmatch(name, pattern) for pattern in _KEPT) or not any(fnmatch(name, each) for each in _NOT_NEEDED)
+    return any(fnmatch(name, pattern) for pattern in _METADATA) or not any(
+        fnmatch(name, pattern) for pattern in _NOT_NEEDED
+    )
 
 
 def _compile(path: Path, root: Path, *, place: str = _ROOT_IN_AZURE) -> None:
@@ -266,7 +270,7 @@ def _zip(archive: Path, root: Path, files: list[Path]) -> None:
             target.writestr(entry, path.read_bytes())
 
 
-def largest(package: Package, most: int = 8) -> Iterator[tuple[str, int]]:
+def largest(package: Package, limit: int = 8) -> Iterator[tuple[str, int]]:
     """Return the largest top folders and packages with their bytes."""
     sizes: dict[str, int] = {}
     for path in package.unpacked.rglob("*"):
@@ -274,14 +278,12 @@ def largest(package: Package, most: int = 8) -> Iterator[tuple[str, int]]:
             inside = path.relative_to(package.unpacked).as_posix()
             name = inside.removeprefix(f"{PACKAGES}/").partition("/")[0]
             sizes[name] = sizes.get(name, 0) + path.stat().st_size
-    yield from sorted(sizes.items(), key=lambda each: -each[1])[:most]
+    yield from sorted(sizes.items(), key=lambda size: -size[1])[:limit]
 
 
 def main() -> int:
     """Run the command line; return 0, or 2 after an error message."""
-    parser = argparse.ArgumentParser(
-        prog="python -m throughline.local.package", description="Build the archive for Azure."
-    )
+    parser = argparse.ArgumentParser(prog="python -m throughline.package", description="Build the archive for Azure.")
     parser.add_argument("--delivery", choices=DELIVERIES, default="eventGrid", help="of notices")
     parser.add_argument("--app", choices=sorted(_OF_APP), default=FUNCTIONS, help="which app")
     parser.add_argument("--folder", type=Path, help="where to put it")

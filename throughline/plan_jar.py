@@ -1,4 +1,4 @@
-"""`python -m throughline.local.spark.plan_jar`: build the plan listener's jar; the same files give the same bytes.
+"""`python -m throughline.plan_jar`: build the plan listener's jar; the same files give the same bytes.
 
 An installed wheel contains the jar. In a checkout `spark_listener/src` is compiled to Java 8 bytecode by the pinned
 Eclipse compiler against the jars of the pinned PySpark 3.5: a Java runtime is enough, and every machine uses the same
@@ -74,7 +74,7 @@ def compiler(java: Path, *, build: Path = BUILD) -> Path:
 def _make(sources: tuple[Path, ...], folder: Path) -> None:
     java = find_java(JavaNeed(platform=SPARK_4)).path / "bin" / "java"
     jars = sorted((own().spark_home / "jars").glob("*.jar"))
-    if not any(each.name == f"spark-core_{SPARK_3.scala}-{SPARK_3.spark}.jar" for each in jars):
+    if not any(jar.name == f"spark-core_{SPARK_3.scala}-{SPARK_3.spark}.jar" for jar in jars):
         raise PlanJarError(f"The jar is compiled against PySpark {SPARK_3.spark}, which is not installed: `make setup`")
     classes = folder / "classes"
     command = [str(java), "-jar", str(compiler(java)), "-source", "8", "-target", "8", "-parameters", "-g:source,lines"]
@@ -86,9 +86,9 @@ def _make(sources: tuple[Path, ...], folder: Path) -> None:
 def _fetch(java: Path, folder: Path) -> None:
     """Download the compiler into the folder by PySpark's Ivy, and check it."""
     ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(folder / "ivy")]
-    what = ["-types", "jar", "-confs", "default", "-notransitive", "-dependency", *COMPILER]
+    artifact = ["-types", "jar", "-confs", "default", "-notransitive", "-dependency", *COMPILER]
     _run(
-        [*ivy, *what, "-retrieve", f"{folder}/[artifact].[ext]"],
+        [*ivy, *artifact, "-retrieve", f"{folder}/[artifact].[ext]"],
         "The Java compiler did not come from Maven Central: is there a network, and does it reach Maven Central?",
     )
     with (folder / f"{COMPILER[1]}.jar").open("rb") as content:
@@ -120,9 +120,7 @@ def _run(command: list[str], problem: str) -> None:
 
 def main() -> int:
     """Run the command line; return 0, or 2 after an error message."""
-    argparse.ArgumentParser(
-        prog="python -m throughline.local.spark.plan_jar", description="Make the plan listener."
-    ).parse_args()
+    argparse.ArgumentParser(prog="python -m throughline.plan_jar", description="Make the plan listener.").parse_args()
     try:
         jar = plan_jar()
     except (PlanJarError, NoJavaError, InterpreterError) as error:

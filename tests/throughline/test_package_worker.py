@@ -20,7 +20,7 @@ from throughline.local.host.index import read_functions
 from throughline.local.host.settings import AppError
 from throughline.local.host.worker.client import WorkerProcess
 from throughline.local.host.worker.messages import Datum, Load, Outcome
-from throughline.local.package import PACKAGES, Package
+from throughline.package import PACKAGES, Package
 
 pytestmark = pytest.mark.azurite
 
