@@ -23,7 +23,7 @@ from shared.lineage.day_difference import difference, restored
 from shared.lineage.document import LineageDocument, encoded
 from shared.model import Asset, AssetSchema, Column, ColumnEdge, EdgeKind, Process
 from shared.storage_layout import NEWEST, PUBLISHED
-from tests.bench.figures import Figure
+from tests.bench.figures import Figure, against_goals
 from tests.bench.sizes import Sizes, Steps
 from tests.support.azurite import on_azurite
 from throughline.local.azurite import Azurite
@@ -108,20 +108,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         rows += [(f"{path}, p50", half, "ms", 10), (f"{path}, p99", slow, "ms", 50), (path, rate, "requests/s", 200)]
     rows.append(("difference of a day, of the document", _share_of_difference(document), "of its bytes", 0.5))
     counts = {"datasets": len(document.datasets), "columns": len(document.columns), "edges": len(document.edges)}
-    return [
-        Figure(
-            benchmark=NAME,
-            name=name,
-            value=value,
-            unit=unit,
-            compared_with="its goal",
-            other=goal,
-            ratio=value / goal,
-            goal=">= 1" if unit == "requests/s" else "<= 1",
-            sizes=counts,
-        )
-        for name, value, unit, goal in rows
-    ]
+    return against_goals(NAME, rows, counts)
 
 
 def _share_of_difference(document: LineageDocument) -> float:

@@ -52,6 +52,30 @@ class Figure:
         return self.ratio <= float(bound) if sign == "<=" else self.ratio >= float(bound)
 
 
+Row = tuple[str, float, str, float]
+"""A measured value: its name, the value, its unit, and its goal."""
+
+
+def against_goals(benchmark: str, rows: Iterable[Row], sizes: Mapping[str, Any]) -> list[Figure]:
+    """Return the figures of values that are compared with their goals: rates (`…/s`) are to reach them, others to stay
+    below.
+    """
+    return [
+        Figure(
+            benchmark=benchmark,
+            name=name,
+            value=value,
+            unit=unit,
+            compared_with="its goal",
+            other=goal,
+            ratio=value / goal,
+            goal=">= 1" if unit.endswith("/s") else "<= 1",
+            sizes=sizes,
+        )
+        for name, value, unit, goal in rows
+    ]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
     """The values of two sides, one for each round. The sides took turns, so that other load hit both."""

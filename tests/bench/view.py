@@ -24,7 +24,7 @@ from shared.query.recorded_document import document_of_record
 from shared.serving.page import page
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
-from tests.bench.figures import Figure
+from tests.bench.figures import Figure, against_goals
 from tests.bench.sizes import Sizes, Steps
 from tests.synth.estate import events
 from tests.viewer.browser.driver import Browser
@@ -87,20 +87,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         *found,
     ]
     counts = {"datasets": len(document.datasets), "columns": len(document.columns), "edges": len(document.edges)}
-    return [
-        Figure(
-            benchmark=NAME,
-            name=name,
-            value=value,
-            unit=unit,
-            compared_with="its goal",
-            other=goal,
-            ratio=value / goal,
-            goal=">= 1" if unit == "frames/s" else "<= 1",
-            sizes=counts,
-        )
-        for name, value, unit, goal in rows
-    ]
+    return against_goals(NAME, rows, counts)
 
 
 def _in_browser(browser: Browser, document: LineageDocument, sizes: Sizes) -> list[tuple[str, float, str, float]]:

@@ -14,6 +14,13 @@ AssetText = Annotated[str, typer.Argument(help="A name, the end of a path, or a 
 Plan = Annotated[bool, typer.Option("--plan", help="Only show what would be done")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue where this command was stopped last")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation")]
+Group = Annotated[str, typer.Option(metavar="GROUP", help="Check the deployment in this resource group")]
+Subscription = Annotated[
+    str, typer.Option(metavar="NAME", help="The group's subscription; default: the one that `az` uses")
+]
+Environment = Annotated[
+    str, typer.Option(metavar="NAME", help="The parameter environmentName, if the group holds several environments")
+]
 Most = Annotated[int, typer.Option(min=0, metavar="N", help="List at most N; 0 lists all")]
 
 

@@ -16,7 +16,7 @@ from throughline.cli.commands.operate.doctor import deployed_parts
 from throughline.cli.context.target import HOME, Home, reported
 from throughline.cli.deploy.azure_cli import AzureCli, AzureCliError
 from throughline.cli.ui.console import err, fail, out, plain, print_json
-from throughline.cli.ui.options import AsJson, Key
+from throughline.cli.ui.options import AsJson, Environment, Group, Key, Subscription
 from throughline.cli.ui.tables import print_table
 
 OWNER = "command"
@@ -25,13 +25,9 @@ OWNER = "command"
 def canary(
     context: typer.Context,
     *,
-    group: Annotated[str, typer.Option(metavar="GROUP", help="Check the deployment in this resource group")] = "",
-    subscription: Annotated[
-        str, typer.Option(metavar="NAME", help="The group's subscription; default: the one that `az` uses")
-    ] = "",
-    environment: Annotated[
-        str, typer.Option(metavar="NAME", help="The parameter environmentName, if the group holds several environments")
-    ] = "",
+    group: Group = "",
+    subscription: Subscription = "",
+    environment: Environment = "",
     url: Annotated[str, typer.Option(metavar="URL", help="The receiver; default: the deployment's")] = "",
     key: Key = "",
     patience: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds to wait for the lineage")] = PATIENCE,

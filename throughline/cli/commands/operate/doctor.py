@@ -25,7 +25,7 @@ from throughline.cli.checks.types import check_types
 from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.deploy.azure_cli import AzureCli, AzureCliError
 from throughline.cli.ui.console import err, out, plain, print_json
-from throughline.cli.ui.options import AsJson, Key
+from throughline.cli.ui.options import AsJson, Environment, Group, Key, Subscription
 
 BAD, UNSEEN = 1, 3
 
@@ -33,13 +33,9 @@ BAD, UNSEEN = 1, 3
 def doctor(
     context: typer.Context,
     *,
-    group: Annotated[str, typer.Option(metavar="GROUP", help="Check the deployment in this resource group")] = "",
-    subscription: Annotated[
-        str, typer.Option(metavar="NAME", help="The group's subscription; default: the one that `az` uses")
-    ] = "",
-    environment: Annotated[
-        str, typer.Option(metavar="NAME", help="The parameter environmentName, if the group holds several environments")
-    ] = "",
+    group: Group = "",
+    subscription: Subscription = "",
+    environment: Environment = "",
     catalog: Annotated[bool, typer.Option("--catalog", help="Check access to the catalog with a trial write")] = False,
     listener: Annotated[bool, typer.Option("--listener", help="Post two events, follow and withdraw them")] = False,
     url: Annotated[

@@ -27,7 +27,7 @@ from throughline.cli.prove.proving import ClaimResult, Proof, chosen
 from throughline.cli.prove.proving import prove as run_proofs
 from throughline.cli.ui.console import err, fail, out, plain
 from throughline.cli.ui.interrupt import INTERRUPTED
-from throughline.cli.ui.options import Yes
+from throughline.cli.ui.options import Environment, Subscription, Yes
 from throughline.cli.ui.removal import confirm
 
 FORMAT = 1
@@ -38,12 +38,8 @@ def prove(
     context: typer.Context,
     *,
     group: Annotated[str, typer.Option(metavar="GROUP", help="The resource group of the deployment to try")],
-    subscription: Annotated[
-        str, typer.Option(metavar="NAME", help="The group's subscription; default: the one that `az` uses")
-    ] = "",
-    environment: Annotated[
-        str, typer.Option(metavar="NAME", help="The parameter environmentName, if the group holds several environments")
-    ] = "",
+    subscription: Subscription = "",
+    environment: Environment = "",
     purview: Annotated[
         str, typer.Option(metavar="NAME", help="Also try the claims about this Purview account, the deployment's")
     ] = "",
