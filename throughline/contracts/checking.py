@@ -21,6 +21,7 @@ from shared.governance.rules import dataset_matcher, matching_datasets
 from shared.lineage.document import NOT_SET, LineageDocument
 from shared.lineage.graph import LineageGraph, Way
 from shared.model import EXCLUDED
+from throughline.contracts.data_tests import DataTest
 from throughline.contracts.reading import Contract, Freshness, PromisedColumn, PromisedTable, QualityRule
 
 _SHOWN = 5
@@ -56,16 +57,18 @@ def check_contract(
     *,
     previous: Contract | None = None,
     upstream: UpstreamLineage | None = None,
+    data: tuple[DataTest, ...] | None = None,
 ) -> tuple[Result, ...]:
     """Judge each promise of each table. `previous`: the version before, of which nothing may be taken away; `upstream`:
-    the document's index, where the caller has it.
+    the document's index, where the caller has it; `data`: results of tests of the data, which judge quality and keys
+    in place of the tests on record.
     """
     lineage = upstream or lineage_of(document)
     results: list[Result] = []
     earlier = {table.name: table for table in previous.tables} if previous else {}
     for table in contract.tables:
         number, problem = _dataset(document, facts, table)
-        case = _TableCase(lineage=lineage, facts=facts, contract=contract, table=table, number=number)
+        case = _TableCase(lineage=lineage, facts=facts, contract=contract, table=table, number=number, data=data)
         results += case.results(problem)
         if previous:
             changes = case.changes(earlier.pop(table.name, table))
@@ -75,7 +78,31 @@ def check_contract(
         case = _TableCase(lineage=lineage, facts=facts, contract=contract, table=table, number=number)
         gone = broken(f"the contract has no {table.name} any more{case.impact(None)}")
         results.append(case.result("compatible", [gone], 1))
+    names = {name for table in contract.tables for name in (table.name, table.physical)}
+    elsewhere = [doubt(_not_run(test)) for test in data or () if test.table not in names]
+    if elsewhere:
+        results.append(_result(contract.name, "data", elsewhere, 1))
     return tuple(results)
+
+
+def _result(policy: str, demand: str, findings: Iterable[Finding], line: int, *, fails: bool = True) -> Result:
+    all_findings = list(findings)
+    against = [finding for finding in all_findings if finding.verdict is Verdict.BROKEN]
+    verdict = Verdict.BROKEN if against else Verdict.UNKNOWN if all_findings else Verdict.HOLDS
+    listed = against or all_findings
+    return Result(
+        policy=policy,
+        demand=demand,
+        verdict=verdict,
+        fails=fails and verdict is not Verdict.HOLDS,
+        findings=tuple(listed[:MAX_FINDINGS]),
+        found=len(listed),
+        line=line,
+    )
+
+
+def _not_run(test: DataTest) -> str:
+    return f"{test.name}: {test.reason or 'it was not run'}"
 
 
 def _dataset(document: LineageDocument, facts: Facts, table: PromisedTable) -> tuple[int | None, Finding | None]:
@@ -103,6 +130,7 @@ class _TableCase:
     contract: Contract
     table: PromisedTable
     number: int | None
+    data: tuple[DataTest, ...] | None = None
 
     def results(self, problem: Finding | None) -> Iterator[Result]:
         table = self.table
@@ -112,34 +140,35 @@ class _TableCase:
                 (f"fresh_within {promise.text}", partial(self._fresh, promise), promise.line)
                 for promise in table.freshness
             ),
-            *(
+        ]
+        if self.data is None:
+            judged += [
                 (f"quality {rule.column or table.name} {rule.name}", partial(self._quality, rule), rule.line)
                 for rule in table.quality
-            ),
-        ]
-        if any(column.required or column.unique for column in table.columns):
-            judged.append(("keys", self._keys, table.line))
+            ]
+            if any(column.required or column.unique for column in table.columns):
+                judged.append(("keys", self._keys, table.line))
         if table.inputs:
             judged.append(("inputs_declared", self._undeclared, table.line))
         for demand, findings, line in judged:
             yield self.result(demand, [problem] if problem else findings(), line)
+        lines = {column.name: column.line for column in table.columns}
+        for test in self.data or ():
+            if test.table in {table.name, table.physical}:
+                demand = f"data {test.column or table.name} {test.kind}"
+                yield self.result(demand, self._tested(test), lines.get(test.column, table.line))
         if table.inputs:  # a warning: the run that reads it may be still to come
             yield self.result("inputs_used", [problem] if problem else self._unused(), table.line, fails=False)
 
     def result(self, demand: str, findings: Iterable[Finding], line: int, *, fails: bool = True) -> Result:
-        all_findings = list(findings)
-        against = [finding for finding in all_findings if finding.verdict is Verdict.BROKEN]
-        verdict = Verdict.BROKEN if against else Verdict.UNKNOWN if all_findings else Verdict.HOLDS
-        listed = against or all_findings
-        return Result(
-            policy=f"{self.contract.name}: {self.table.name}",
-            demand=demand,
-            verdict=verdict,
-            fails=fails and verdict is not Verdict.HOLDS,
-            findings=tuple(listed[:MAX_FINDINGS]),
-            found=len(listed),
-            line=line,
-        )
+        policy = f"{self.contract.name}: {self.table.name}"
+        return _result(policy, demand, findings, line, fails=fails)
+
+    def _tested(self, test: DataTest) -> Iterator[Finding]:
+        if test.has_passed is None:
+            yield doubt(_not_run(test))
+        elif not test.has_passed:
+            yield broken(f"{test.name}: {test.reason}{self.impact(test.column or None)}")
 
     @property
     def name(self) -> str:

@@ -13,9 +13,10 @@ from throughline.cli.commands.govern.check import Json, Junit, Sarif, forms, sho
 from throughline.cli.commands.lineage.document_source import judged_lineage
 from throughline.cli.context.parsed_file import parsed_file, parsed_files
 from throughline.cli.context.target import HOME, Home, parts_if_any
-from throughline.cli.ui.console import fail, note
+from throughline.cli.ui.console import fail, note, tracked
 from throughline.cli.ui.teaching import TeachingApp
 from throughline.contracts.checking import check_contract
+from throughline.contracts.data_tests import DataTestError, tested_data
 from throughline.contracts.reading import parse_contract
 from throughline.products.reading import parse_promises, promises_of
 
@@ -35,6 +36,9 @@ def check(
         str, typer.Option(metavar="FILE", help="The contract's version before: nothing of it may be taken away")
     ] = "",
     lake: Annotated[str, typer.Option(metavar="FOLDER", help="Check the lake instead of the record")] = "",
+    data: Annotated[
+        str, typer.Option(metavar="SERVER", help="Also test the data of this server, by the program `datacontract`")
+    ] = "",
     junit: Junit = "",
     sarif: Sarif = "",
     json: Json = "",
@@ -48,12 +52,13 @@ def check(
     Reads the Open Data Contract Standard 3.0 to 3.2, and the Open Data Product Standard 0.9 to 1.x: the contracts of a
     product's input ports are what its outputs may read. What breaks a promise names the columns that depend on it. Exit
     code 0 if all promises hold, 3 if one is broken, 4 if the result of one is not known; 1 and 2 are failures of the
-    check itself. The data themselves are not read.
+    check itself. The data themselves are tested only with --data.
 
         throughline contract check orders.odcs.yaml
         throughline contract check product.odps.yaml contracts/*.yaml
         throughline contract check contracts/*.yaml --lake build/lake
         throughline contract check orders.odcs.yaml --before main/orders.odcs.yaml
+        throughline contract check orders.odcs.yaml --data production
         throughline contract check orders.odcs.yaml --annotations github --sarif contract.sarif
     """
     wanted = forms(junit, sarif, json)
@@ -68,8 +73,18 @@ def check(
         note("left", sentence)
     earlier = parsed_file(before, parse_contract) if before else None
     document, facts = judged_lineage(context, home, lake)
+    try:
+        tests = {
+            contract.place: tested_data(contract, data)
+            for contract in (tracked(promises.contracts, "testing data", len(promises.contracts)) if data else ())
+        }
+    except DataTestError as error:
+        fail(str(error), code=2)
     reports = [
-        Report(place=contract.place, results=check_contract(document, contract, facts, previous=earlier))
+        Report(
+            place=contract.place,
+            results=check_contract(document, contract, facts, previous=earlier, data=tests.get(contract.place)),
+        )
         for contract in promises.contracts
     ]
     for report in reports:
