@@ -68,8 +68,7 @@ GROUPS: Panels = {
             "Answer an assistant's questions about lineage: a server of the Model Context Protocol (MCP) over stdio.",
         ),
         "show": _row(
-            "lineage.show:show",
-            "Show the lineage of a data set in the catalog as a tree: its sources, and what is made of it.",
+            "lineage.show:show", "Show the lineage of a data set as a tree: its sources, and what is made of it."
         ),
         "details": _row(
             "lineage.details:details",
