@@ -169,12 +169,10 @@ def _with_events(
 
 
 def _print(evidence: Report) -> None:
-    parts = {part: len(evidence.steps_of(part)) for part in Part}
+    counts = ((part, len(evidence.steps_of(part))) for part in Part)
+    steps = ", ".join(f"{number:,} {part.value}" for part, number in counts if number) or "none"
     out.print(f"[bold]{plain(evidence.subject)}[/] as of {plain(evidence.as_of)}, from {plain(evidence.source)}")
-    out.print(
-        f"begins in {counted(len(evidence.beginnings), 'column')}; steps: "
-        + ", ".join(f"{number:,} {part.value}" for part, number in parts.items() if number)
-    )
+    out.print(f"begins in {counted(len(evidence.beginnings), 'column')}; steps: {steps}")
     out.print(f"not known: {counted(len(evidence.unknown), 'column')}")
     out.print(f"rests on {counted(evidence.number_of_events, 'event')}, digest {evidence.digest}")
     for remark in evidence.remarks:
