@@ -53,7 +53,9 @@ def started_world(
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     names_in(names)
     refuse_unwritable(home, "Name another folder by --home")
-    settings = {"THROUGHLINE_DOCUMENT": "true", **({"THROUGHLINE_ATLAS_COLUMNS": "true"} if atlas else {})}
+    settings = {"THROUGHLINE_DOCUMENT": "true", "THROUGHLINE_FOREIGN_DEPTH": "2"}
+    if atlas:
+        settings["THROUGHLINE_ATLAS_COLUMNS"] = "true"
     if names:
         settings["THROUGHLINE_NAMES"] = str(names.absolute())  # the functions run in a folder of their own
     try:
