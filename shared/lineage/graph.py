@@ -123,6 +123,11 @@ def document_at(document: LineageDocument, at: datetime) -> LineageDocument:
     )
 
 
+def has_foreign(document: LineageDocument) -> bool:
+    """Whether the document has processes that the catalog has from other programs."""
+    return any(process.catalog_type for process in document.processes)
+
+
 def without_foreign(document: LineageDocument) -> LineageDocument:
     """The document without the flows and edges that the catalog has from other programs. Data sets stay."""
     foreign = {number for number, process in enumerate(document.processes) if process.catalog_type}

@@ -134,6 +134,18 @@ def test_watch_names_the_reports_that_a_change_hits_unless_the_rules_say_no(
     assert {dataset["name"] for message in messages for dataset in message["hit"]["datasets"]} == hit
 
 
+@pytest.mark.parametrize("rules", [("", "foreign_lineage = false\n"), ("foreign_lineage = false\n", "")])
+def test_turning_foreign_lineage_on_or_off_is_no_change(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: tuple[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "watch.toml"
+    place.write_text(f"{rules[0]}{WATCH}")
+    parts.run("watch", "--once", "--rules", str(place))
+    place.write_text(f"{rules[1]}{WATCH}")
+    assert json.loads(parts.run("watch", "--plan", "--json", "--rules", str(place)).output)["messages"] == []
+
+
 def test_search_finds_reports_and_explain_says_from_where(parts: Parts) -> None:
     assert "Sales by month" in parts.run("search", "sales by month").output
     explained = parts.run("show", "Sales by month.Contact")

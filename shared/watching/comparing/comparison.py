@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 
 from shared.lineage.document import Edge, Kind
+from shared.lineage.graph import has_foreign, without_foreign
 from shared.lineage.shortest_ways import reach, way_back
 from shared.watching.comparing.changes import Change, ChangeKind, Severity, Topic
 from shared.watching.comparing.snapshot import Snapshot
@@ -334,8 +335,13 @@ def quality_changes(was: View, now: View) -> Iterator[Change]:
 
 
 def views(old_snapshot: Snapshot, new_snapshot: Snapshot) -> tuple[View, View]:
-    """The two states by names. The first one has the names that its data sets have now."""
-    return View(aligned(old_snapshot.document, new_snapshot.document)), View(new_snapshot.document)
+    """The two states by names. The first one has the names that its data sets have now. If only one of them has foreign
+    lineage, it was turned on or off between them, which is no change: it is left out.
+    """
+    documents = old_snapshot.document, new_snapshot.document
+    if len({has_foreign(document) for document in documents}) > 1:
+        documents = without_foreign(documents[0]), without_foreign(documents[1])
+    return View(aligned(*documents)), View(documents[1])
 
 
 def changes(old_snapshot: Snapshot, new_snapshot: Snapshot) -> tuple[Change, ...]:
