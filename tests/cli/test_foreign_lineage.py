@@ -5,9 +5,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
+from shared.foreign.remembered import POSITION
 from shared.lineage.questions.index import LineageIndex
 from shared.query.foreign_round import read_foreign_due
 from shared.query.published_document import publish_document
@@ -150,6 +152,15 @@ def test_search_finds_reports_and_explain_says_from_where(parts: Parts) -> None:
     assert "Sales by month" in parts.run("search", "sales by month").output
     explained = parts.run("show", "Sales by month.Contact")
     assert "catalog by Refresh Sales by month" in " ".join(explained.output.split())
+
+
+def test_status_says_that_the_catalog_did_not_answer(parts: Parts) -> None:
+    assert "did not answer" not in parts.run("status").output
+    position = POSITION.load(parts.storage)
+    assert position is not None
+    POSITION.save(parts.storage, msgspec.structs.replace(position, failed=True))
+    assert "foreign lineage" in parts.run("status").output
+    assert json.loads(parts.run("status", "--json").output)["foreign_lineage"]["failed"] is True
 
 
 def test_api_and_assistants_get_reports(parts: Parts) -> None:

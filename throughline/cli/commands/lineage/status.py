@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
+from msgspec import to_builtins
 
 from shared.applications.fold import CLOSED
 from shared.events.dead_letters import DISCARDED
+from shared.foreign.remembered import POSITION as FOREIGN_POSITION
 from shared.openlineage.selection import BY_SETTINGS
 from shared.publishing.shadow import Shadow
 from shared.query.published_document import document_age
@@ -70,7 +72,8 @@ def status(
         fail("--most needs --by or --table", code=2)
     if table and wanted:
         fail("--table lists runs, --by counts events: write one of them", code=2)
-    storage = parts_of(context, home).storage
+    parts = parts_of(context, home)
+    storage = parts.storage
     if table:
         with reported():
             show_table_runs(storage, table, most, wide=wide, as_json=as_json)
@@ -79,10 +82,12 @@ def status(
         found = read_status(storage, by=wanted, seen=seen)
         stored = stored_versions(storage)
         document = document_age(storage, datetime.now(UTC))
+        foreign = FOREIGN_POSITION.load(storage) if parts.publishing.foreign_depth else None
     problem = mismatch(stored) if stored else ""
     if as_json:
         age = asdict(document) if document else None
-        print_json({**_document(found, wanted, most), "version_problem": problem or None, "document": age})
+        ages = {"document": age, "foreign_lineage": to_builtins(foreign) if foreign else None}
+        print_json({**_document(found, wanted, most), "version_problem": problem or None, **ages})
     elif wanted:
         _show_groups(found, wanted, most, wide=wide)
     else:
@@ -93,6 +98,12 @@ def status(
                 "document",
                 f"the published document is stale: it lacks {changed}, the first since"
                 f" {document.oldest:%Y-%m-%d %H:%M} UTC. The log line `sweep` says why",
+            )
+        if foreign and foreign.failed:
+            note(
+                "foreign lineage",
+                f"the catalog did not answer at {foreign.tried:%Y-%m-%d %H:%M} UTC, so that of"
+                f" {foreign.checked:%Y-%m-%d %H:%M} is shown. The log of the sweeper says why; it tries again",
             )
         if problem:
             note("versions", problem)
