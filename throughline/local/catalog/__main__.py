@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import uvicorn
 
+from throughline.local.catalog import LOCAL_TOKEN
 from throughline.local.catalog.http.app import make_app
 from throughline.local.catalog.http.troubles import KINDS, Trouble, TroubleError, Troubles
 from throughline.local.catalog.http.verbs import Catalog
-from throughline.local.catalog.server import LOCAL_TOKEN
 from throughline.local.catalog.store import MEMORY, Store
 from throughline.local.process.listening import PortError, listen
 

@@ -10,11 +10,10 @@ from typing import Any, Self
 
 import requests
 
+from throughline.local.catalog import LOCAL_TOKEN
 from throughline.local.process.listening import PortError, listen
 from throughline.project import ROOT
 
-# No secret: it guards a server that only this machine reaches, and is the clients' default.
-LOCAL_TOKEN = "local"  # noqa: S105 (see above)
 _START_SECONDS = 30.0
 _END_SECONDS = 10.0
 _CALL_SECONDS = 30.0
