@@ -1,17 +1,21 @@
 """A running Throughline: lineage, runs and processes on its record, and lineage in its catalog."""
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from fnmatch import fnmatchcase
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from shared.bootstrap import Worker, assemble, storage_of
 from shared.classifying.planning import reading_if_there
-from shared.errors import Misconfigured
+from shared.errors import Misconfigured, StorageUnavailable
 from shared.events.stored_runs import RunFilter
 from shared.governance.propagation import CatalogReading
 from shared.governance.rules import Rules
 from shared.lineage.document import LineageDocument
+from shared.lineage.graph import UnknownNameError
 from shared.lineage.questions.index import LineageIndex
 from shared.lineage.questions.steps import Direction, Lineage, lineage_of
 from shared.query.recorded_document import document_of_record, judged_record
@@ -20,6 +24,11 @@ from shared.reading.reader import RecordReader
 from shared.records.format_version import check_layout
 from shared.records.settings_record import settings_on_record
 from shared.reporting.run_report import run_report
+from shared.serving.requests import AS_OF, Request
+from shared.serving.routes import BY_PATH, COMPARE, DAYS, QUESTIONS, parameters_of
+from shared.serving.service import API, LineageService
+from shared.serving.shelf import OneDocument, PublishedDocuments
+from shared.serving.view import LineageView
 from shared.settings.reading import load, named
 from shared.settings.table import ENDPOINT
 from throughline.local.world import HOME, running_world
@@ -62,6 +71,35 @@ class Client:
         column_number = None if column is None else index.column(number, column)
         return lineage_of(index, number, direction=direction, depth=depth, column=column_number, conditions=conditions)
 
+    def ask(self, question: str, **parameters: str | int | bool) -> Any:
+        """The answer to a question of the HTTP API (`search`, `explain`, `impact`, `upstream`, `ways`, `masks`,
+        `unknown`, `coverage`, `compare` …), by its parameters, in its JSON: docs/get-started/lineage-api.md.
+
+        A name that Python reserves gets an underscore: `from_`. `days`, `compare` and `as_of` read the documents that
+        the sweeper publishes, all others the record as it is now. Raises `throughline.UnknownError` for what is not
+        there, with the nearest names, and ValueError for a question or a parameter that there is not.
+        """
+        query = {name.rstrip("_"): _text(value) for name, value in parameters.items()}
+        names = [path.removeprefix(QUESTIONS) for path in (*BY_PATH, DAYS, COMPARE) if path.startswith(QUESTIONS)]
+        if question not in names:
+            raise ValueError(f"there is no question {question!r}: there are {', '.join(sorted(names))}")
+        path = f"{QUESTIONS}{question}"
+        known = [parameter.name for parameter in parameters_of(path)]
+        if unknown := sorted(query.keys() - set(known)):
+            raise ValueError(f"{question} has no parameter {unknown[0]!r}: it has {', '.join(known) or 'none'}")
+        storage = self._worker.storage
+        is_past = path in (DAYS, COMPARE) or AS_OF.name in query
+        shelf = PublishedDocuments(storage) if is_past else OneDocument(view=LineageView(self.document(), "now"))
+        response = LineageService(shelf).answer(Request(path=f"{API}{path}", query=query))
+        value = json.loads(response.body)
+        if response.status == HTTPStatus.OK:
+            return value
+        if response.status == HTTPStatus.NOT_FOUND:
+            raise UnknownNameError(value["message"])
+        raise (StorageUnavailable if response.status == HTTPStatus.SERVICE_UNAVAILABLE else ValueError)(
+            value["message"]
+        )
+
     def runs(self, job: str = "*", *, since: datetime | None = None, before: datetime | None = None) -> Iterator[Run]:
         """What became of the runs with a stored event of a job that matches the glob `job`, between two times (UTC),
         ordered by the hour of their first event. Each run takes a few calls to storage, made when it is asked for.
@@ -90,6 +128,11 @@ class Client:
     def document(self) -> LineageDocument:
         """All lineage on record as one value, with the expressions of columns: docs/reference/lineage-document.md."""
         return document_of_record(self._worker.storage, self._worker.publishing, expressions=True)
+
+
+def _text(value: str | float) -> str:
+    """A value as a query has it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def judged_by(client: Client) -> tuple[LineageDocument, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from typing import Any
 from shared.lineage.graph import Way
 from shared.serving import answers, marquez
 from shared.serving import marquez_values as values
-from shared.serving.requests import LIMIT, OFFSET, Parameter
+from shared.serving.requests import AS_OF, LIMIT, OFFSET, Parameter
 from shared.serving.view import LineageView
 
 Arguments = Mapping[str, Any]
@@ -40,12 +40,13 @@ def _page(arguments: Arguments) -> tuple[int, int]:
     return arguments["limit"], arguments["offset"]
 
 
-_QUESTIONS = "throughline/"
+QUESTIONS = "throughline/"
+"""The folder of the questions that Marquez' API has no words for."""
 
 
 def _neighbours(way: Way, meaning: str) -> Route:
     return Route(
-        path=f"{_QUESTIONS}{way}",
+        path=f"{QUESTIONS}{way}",
         meaning=meaning,
         answer=answers.Neighbours,
         parameters=(DATASET, COLUMN, DEPTH, *_PAGE),
@@ -55,7 +56,7 @@ def _neighbours(way: Way, meaning: str) -> Route:
     )
 
 
-DAYS, COMPARE, OPENAPI = f"{_QUESTIONS}days", f"{_QUESTIONS}compare", "openapi.json"
+DAYS, COMPARE, OPENAPI = f"{QUESTIONS}days", f"{QUESTIONS}compare", "openapi.json"
 """Paths of answers that are not about one document."""
 
 ROUTES: tuple[Route, ...] = (
@@ -133,14 +134,14 @@ ROUTES: tuple[Route, ...] = (
         ),
     ),
     Route(
-        path=f"{_QUESTIONS}search",
+        path=f"{QUESTIONS}search",
         meaning="Data sets and columns by parts of their names, as the page finds them",
         answer=answers.FoundPage,
         parameters=(Parameter(name="q", meaning="parts of a name", required=True, largest=500), *_PAGE),
         run=lambda view, arguments: answers.search(view, arguments["q"], *_page(arguments)),
     ),
     Route(
-        path=f"{_QUESTIONS}explain",
+        path=f"{QUESTIONS}explain",
         meaning="Where a column comes from, step by step",
         answer=answers.OriginTree,
         parameters=(DATASET, Parameter(name="column", meaning=COLUMN.meaning, required=True), DEPTH),
@@ -149,7 +150,7 @@ ROUTES: tuple[Route, ...] = (
         ),
     ),
     Route(
-        path=f"{_QUESTIONS}impact",
+        path=f"{QUESTIONS}impact",
         meaning="What depends on a data set or a column",
         answer=answers.Impact,
         parameters=(
@@ -165,7 +166,7 @@ ROUTES: tuple[Route, ...] = (
     _neighbours(Way.UPSTREAM, "What a data set or a column is made of"),
     _neighbours(Way.DOWNSTREAM, "What is made of a data set or a column"),
     Route(
-        path=f"{_QUESTIONS}ways",
+        path=f"{QUESTIONS}ways",
         meaning="All ways from one data set or column to another",
         answer=answers.Steps,
         parameters=(
@@ -183,21 +184,21 @@ ROUTES: tuple[Route, ...] = (
         ),
     ),
     Route(
-        path=f"{_QUESTIONS}masks",
+        path=f"{QUESTIONS}masks",
         meaning="The steps that let only a mask of a value arrive",
         answer=answers.Steps,
         parameters=_PAGE,
         run=lambda view, arguments: answers.masks(view, *_page(arguments)),
     ),
     Route(
-        path=f"{_QUESTIONS}unknown",
+        path=f"{QUESTIONS}unknown",
         meaning="The columns whose source is not known",
         answer=answers.Columns,
         parameters=_PAGE,
         run=lambda view, arguments: answers.unknown(view, *_page(arguments)),
     ),
     Route(
-        path=f"{_QUESTIONS}coverage",
+        path=f"{QUESTIONS}coverage",
         meaning="How many columns have a known source, of all data sets or of one",
         answer=answers.Coverage,
         parameters=(Parameter(name="dataset", meaning=DATASET.meaning), *_PAGE),
@@ -212,6 +213,11 @@ COMPARED = (
     Parameter(name="to", meaning="the later day in UTC; without it now", kind="day"),
 )
 """The parameters of COMPARE."""
+
+
+def parameters_of(path: str) -> tuple[Parameter, ...]:
+    """The parameters of the answer at a path below `api/v1/`. Raises KeyError where there is none."""
+    return {DAYS: (), COMPARE: COMPARED}[path] if path in (DAYS, COMPARE) else (*BY_PATH[path].parameters, AS_OF)
 
 
 def route_of(path: str, namespaces: Callable[[], tuple[str, ...]]) -> tuple[Route, dict[str, str]] | None:

@@ -44,6 +44,18 @@ def test_the_client_reads_lineage_and_processes_from_the_record(empty_account: s
     assert list(client.runs("other.*")) == []
     found = client.lineage(process.outputs[0].qualified_name, column="id", direction="upstream")
     assert [(dataset.name, column) for dataset, column in found.columns] == [("raw", "id")]
+    impact = client.ask("impact", dataset="raw", column="id", limit=5)
+    assert [affected["columns"] for affected in impact["results"]] == [["id"]]
+    assert client.ask("ways", from_="raw", to="clean")["total"] == 1
+    for question, parameters, error, message in (
+        ("impact", {"dataset": "rwa"}, throughline.UnknownError, "The nearest are .*raw"),
+        ("impact", {"table": "raw"}, ValueError, "impact has no parameter 'table': it has dataset, column"),
+        ("impact", {"dataset": "raw", "limit": 0}, ValueError, "limit must be a whole number from 1 to 1,000"),
+        ("why", {}, ValueError, "there is no question 'why': there are compare, coverage"),
+        ("compare", {"from_": "2026-11-01"}, throughline.UnknownError, "no document is published yet"),
+    ):
+        with pytest.raises(error, match=message):
+            client.ask(question, **parameters)
     with pytest.raises(throughline.UnknownError) as caught:
         client.lineage("no_such_table")
     assert isinstance(caught.value, throughline.ThroughlineError)
