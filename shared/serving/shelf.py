@@ -9,6 +9,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from datetime import time as time_of_day
@@ -137,7 +138,10 @@ class PublishedDocuments:
                 self._reading.release()
 
     def _read(self) -> None:
-        """Read the newest document if it is another one."""
+        """Read the newest document if it is another one. If it cannot be read, and none is in memory, the one before is
+        served, or that of the last good day.
+        """
+        names: list[str] = []
         try:
             names = [fact.name for fact in self._storage.blobs(PUBLISHED, NEWEST)]
             if names and (self._newest is None or self._newest.name != names[-1]):
@@ -145,6 +149,17 @@ class PublishedDocuments:
             self.problem = ""
         except _PROBLEMS as error:
             self.problem = f"the newest document cannot be read: {error}"
+            if self._newest is None and names:
+                self._newest = self._last_good(names[:-1])
+
+    def _last_good(self, names: Sequence[str]) -> LineageView | None:
+        for name in reversed(names):
+            with suppress(*_PROBLEMS):
+                return self._view(name)
+        with suppress(NotReadableError):
+            days = self._names()
+            return self._past_view(sorted(days, reverse=True), days)
+        return None
 
     def _view(self, name: str, *, title: str = "Lineage") -> LineageView:
         content = self._storage.get(PUBLISHED, name)
@@ -177,7 +192,7 @@ class PublishedDocuments:
     def of(self, day: date) -> LineageView:
         """As the protocol says."""
         newest = self.newest()
-        if day >= date.fromisoformat(newest.name.removeprefix(NEWEST)[:_DAY]):
+        if newest.name.startswith(NEWEST) and day >= date.fromisoformat(newest.name.removeprefix(NEWEST)[:_DAY]):
             return newest
         names = self._names()
         candidates = sorted((candidate for candidate in names if candidate <= day), reverse=True)

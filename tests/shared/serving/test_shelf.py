@@ -77,6 +77,21 @@ def test_an_unreadable_document_leaves_the_last_good_one_and_says_so(shelf: Shel
     assert PROBLEM not in get(served, "namespaces").headers
 
 
+@pytest.mark.parametrize("name", [f"{NEWEST}20261120T100000000000Z-a.json.gz", daily_document(date(2026, 11, 20))])
+def test_a_process_that_starts_serves_the_last_good_document_of_a_damaged_one(name: str) -> None:
+    shelf = Shelf()
+    shelf.put(name, estate(CLEAN))
+    shelf.put(f"{NEWEST}20261121T100000000000Z-b.json.gz", b"damaged")
+    served = LineageService(shelf.documents)
+    for response in (get(served, "namespaces"), get(served, "namespaces", as_of="2026-11-22")):
+        assert response.status == 200
+        assert "the newest document cannot be read" in response.headers[PROBLEM]
+    assert [line["state"] for line in shelf.lines] == ["unreadable"]
+    shelf.put(f"{NEWEST}20261122T100000000000Z-c.json.gz", estate(MART))
+    shelf.pass_time()
+    assert PROBLEM not in get(served, "namespaces").headers
+
+
 def test_without_a_document_the_responsesays_what_to_do() -> None:
     served = LineageService(PublishedDocuments(MemoryStorage()))
     response = get(served, "namespaces")
