@@ -27,7 +27,7 @@ from shared.errors import ContentLost
 from shared.foreign.remembered import POSITION as FOREIGN_POSITION
 from shared.foreign.remembered import foreign_known
 from shared.lineage.building import KnownProcess
-from shared.lineage.day_difference import difference, restored
+from shared.lineage.days.difference import difference, restored
 from shared.lineage.document import FORMAT, Health, LineageDocument, UnreadableDocumentError, decoded, encoded
 from shared.publishing.context import PublishOptions
 from shared.query.recorded_document import FAILURES, document_of_known, failed_processes, known_process

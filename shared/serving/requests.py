@@ -107,3 +107,5 @@ OFFSET = Parameter(name="offset", meaning="how many to leave out", kind="number"
 AS_OF = Parameter(
     name="as_of", meaning="lineage as it was at the end of this day in UTC, such as 2026-11-20", kind="day"
 )
+COMPARE_WITH = Parameter(name="compare", meaning="the page marks what changed since the end of this day", kind="day")
+"""A parameter of the page."""

@@ -10,10 +10,10 @@ import msgspec
 from shared.serving import answers
 from shared.serving.marquez import namespace_of
 from shared.serving.openapi import openapi
-from shared.serving.requests import AS_OF, RefusedRequestError, Request, Response, not_found
+from shared.serving.requests import AS_OF, COMPARE_WITH, RefusedRequestError, Request, Response, not_found
 from shared.serving.routes import COMPARE, COMPARED, DAYS, OPENAPI, route_of
 from shared.serving.shelf import NotPublishedError, NotReadableError, Shelf
-from shared.serving.view import LineageView
+from shared.serving.view import LineageView, compared_view
 
 API = "api/v1/"
 HEADERS: Mapping[str, str] = {
@@ -50,7 +50,7 @@ class LineageService:
     def _answered(self, request: Request) -> Response:
         path_below = _below_api(request)
         if not path_below:
-            view = self._view(request)
+            view = self._page_view(request)
             if is_known(request, etag := self._etag(view.name)):
                 return self._unchanged(etag, view.problem)
             return self._ok(view.page, "text/html; charset=utf-8", etag, view.problem)
@@ -82,6 +82,11 @@ class LineageService:
     def _view(self, request: Request) -> LineageView:
         day = AS_OF.value(request.query)
         return self._shelf.newest() if day is None else self._shelf.of(day)
+
+    def _page_view(self, request: Request) -> LineageView:
+        """The document of the page: with `compare` one of two days, on which the page marks the changes since."""
+        view, day = self._view(request), COMPARE_WITH.value(request.query)
+        return view if day is None else compared_view(self._shelf.of(day), view, day)
 
     def _compared(self, request: Request) -> Response:
         first_day, last_day = (parameter.value(request.query) for parameter in COMPARED)

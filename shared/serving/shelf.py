@@ -16,7 +16,7 @@ from datetime import time as time_of_day
 from typing import Protocol
 
 from shared.errors import StorageUnavailable
-from shared.lineage.day_difference import restored
+from shared.lineage.days.difference import restored
 from shared.lineage.document import LineageDocument, UnreadableDocumentError, decoded
 from shared.lineage.graph import document_at
 from shared.serving.view import LineageView

@@ -2,8 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import date
 from functools import cached_property
+from urllib.parse import urlencode
 
+from shared.lineage.days.two_days import end_of, of_two_days
 from shared.lineage.document import Flow, LineageDocument
 from shared.lineage.questions.index import LineageIndex
 from shared.serving.page import page
@@ -104,6 +107,18 @@ class LineageView(LineageIndex):
     def namespaces(self) -> tuple[str, ...]:
         """The namespaces of data sets and jobs, sorted."""
         return tuple(sorted(self.datasets_of.keys() | self.jobs_of.keys()))
+
+
+def compared_view(earlier: LineageView, later: LineageView, day: date) -> LineageView:
+    """A view of both documents, whose page begins with the changes since the end of the earlier one's day."""
+    start = urlencode({"compare": end_of(day).isoformat().replace("+00:00", "Z")})
+    return LineageView(
+        of_two_days(earlier.document, later.document, day),
+        f"{earlier.name} {later.name}",
+        title=f"{later.title} compared with {day}",
+        start=start,
+        problem=earlier.problem or later.problem,
+    )
 
 
 def job_id(job: Job) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from shared.catalog.memory import MemoryCatalog
-from shared.lineage.day_difference import difference
+from shared.lineage.days.difference import difference
 from shared.lineage.document import LineageDocument, decoded, encoded
 from shared.storage_layout import NEWEST, PUBLISHED, daily_document
 from tests.shared.serving.documents import CLEAN, MART, estate
@@ -189,6 +189,13 @@ def test_lineage_as_of_a_day_is_the_published_document(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         lines[day] = len((tmp_path / f"{day}.csv").read_text().splitlines())
     assert lines[11] < lines[13]
+    html = tmp_path / "page.html"
+    result = parts.run("view", "--compare", "2026-11-11", "--as-of", "2026-11-13", "--html", str(html))
+    assert result.exit_code == 0, result.output
+    both = document_in(html.read_bytes())
+    assert both.history
+    assert {both.processes[flow.process].name for flow in both.flows if flow.valid_from >= 0} == {CLEAN.process.name}
+    assert "compare=2026-11-11T23%3A59%3A59.999000Z" in html.read_text()
     early = parts.run("view", "--as-of", "2026-11-01", "--csv", "-")
     assert early.exit_code == 1
     assert "the first one is of 2026-11-10" in " ".join(early.output.split())

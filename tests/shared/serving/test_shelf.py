@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from shared.errors import StorageUnavailable
-from shared.lineage.day_difference import difference
+from shared.lineage.days.difference import difference
 from shared.lineage.document import LineageDocument, encoded
 from shared.serving.requests import Request
 from shared.serving.service import PROBLEM, LineageService
@@ -180,6 +180,18 @@ def test_a_lost_base_is_named(days: Shelf) -> None:
     response = get(LineageService(days.documents), "namespaces", as_of="2026-11-15")
     assert response.status == 503
     assert b"the document of 2026-11-14 cannot be read: daily/2026-11-10.json.gz is gone" in response.body
+
+
+def test_the_page_of_two_days_begins_with_the_changes(days: Shelf) -> None:
+    served = LineageService(days.documents)
+    query = {"compare": "2026-11-10", "as_of": "2026-11-12"}
+    response = served.answer(Request(path="", query=query))
+    assert response.status == 200
+    assert b"compare=2026-11-10T23%3A59%3A59.999000Z" in response.body
+    assert b"<title>Lineage of 2026-11-12 compared with 2026-11-10</title>" in response.body
+    repeated = served.answer(Request(path="", query=query, headers={"if-none-match": response.headers["ETag"]}))
+    assert repeated.status == 304
+    assert served.answer(Request(path="", query={"compare": "soon"})).status == 400
 
 
 def test_two_days_are_compared(shelf: Shelf) -> None:

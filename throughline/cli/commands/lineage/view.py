@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import typer
 
+from shared.lineage.days.two_days import end_of, of_two_days
 from shared.lineage.document import LineageDocument
 from shared.lineage.exports import as_csv, as_dot, as_mermaid
 from shared.lineage.graph import AmbiguousNameError, NoHistoryError, UnknownNameError
@@ -30,6 +31,7 @@ from throughline.cli.ui.writing import writing
 from throughline.cli.viewer.server import PageServer
 
 _File = Path | None
+_Moments = tuple[datetime | None, datetime | None]
 _STANDARD_OUTPUT = "-"
 MAX_PICTURE = 400
 """Cards in one picture: more are not legible, and the layout would take minutes."""
@@ -83,7 +85,11 @@ def view(
         ),
     ] = "",
     compare: Annotated[
-        str, typer.Option(metavar="TIME", help="Mark the changes between this time and --as-of (or now); needs --lake")
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Mark the changes between this time and --as-of (or now); without --lake, since the end of that day",
+        ),
     ] = "",
     lake: FromLake = "",
     html: Annotated[_File, typer.Option(metavar="FILE", help="Write the page to a file that works offline")] = None,
@@ -118,10 +124,7 @@ def view(
         if path
     }
     moments = moment(as_of, "--as-of"), moment(compare, "--compare")
-    if moments[0] and not lake and not compare:
-        document, moments = published_document(context, home, moments[0].date()), (None, None)
-    else:
-        document = lineage_document(context, home, lake, expressions=True, sql=sql)
+    document, moments = _document(context, home, lake, moments, sql=sql)
     try:
         shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
         for path, write in writers.items():
@@ -130,6 +133,21 @@ def view(
         fail(str(error))
     if not writers:
         _serve(shown, port, browser=browser)
+
+
+def _document(
+    context: typer.Context, home: Path, lake: str, moments: _Moments, *, sql: bool
+) -> tuple[LineageDocument, _Moments]:
+    """The document, with the times to show and to compare with: of a lake's history, else of published days."""
+    at, compare = moments
+    if at and not lake:
+        document, at = published_document(context, home, at.date()), None
+    else:
+        document = lineage_document(context, home, lake, expressions=True, sql=sql)
+    if compare is None or lake:
+        return document, (at, compare)
+    day = compare.date()
+    return of_two_days(published_document(context, home, day), document, day), (None, end_of(day))
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -148,14 +166,10 @@ def _view(
     depth: int | None,
     *,
     conditions: bool,
-    moments: tuple[datetime | None, datetime | None],
+    moments: _Moments,
 ) -> _View:
     """Raises AmbiguousNameError, UnknownNameError and NoHistoryError."""
     at, compare = moments
-    if (at or compare) and not document.history:
-        raise NoHistoryError(
-            "the record has no history: make a lake with `throughline lake run ARCHIVE`, and name it with --lake"
-        )
     if column and not asset:
         fail("--column needs the data set that has it: throughline view ASSET --column NAME", code=2)
     index = LineageIndex(document)

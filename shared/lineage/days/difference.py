@@ -56,7 +56,7 @@ _NUMBERS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 """The fields of items that are numbers of items of another part."""
-_KEYS: Mapping[str, Callable[[Any], Hashable]] = MappingProxyType(
+KEYS: Mapping[str, Callable[[Any], Hashable]] = MappingProxyType(
     {
         "times": lambda time: time,
         "datasets": lambda dataset: dataset.qualified_name,
@@ -75,17 +75,18 @@ class _Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _DECODER = msgspec.json.Decoder(_Difference)
-_Numbering = dict[str, dict[int, int]]
+Numbering = dict[str, dict[int, int]]
+"""By part: the numbers of another document by those of this one."""
 
 
 def difference(base: LineageDocument, day: date, document: LineageDocument) -> bytes:
     """The document as JSON of its difference from the base, which is that of this day."""
-    numbering: _Numbering = {}
+    numbering: Numbering = {}
     parts: dict[str, list[Any]] = {}
     for part in _PARTS:
-        moved, items = _moved(base, part, numbering), getattr(document, part)
-        parts[part] = list(_script(moved, items, _KEYS.get(part)))
-        _renumber(numbering, part, moved, items)
+        former, items = moved(base, part, numbering), getattr(document, part)
+        parts[part] = list(_script(former, items, KEYS.get(part)))
+        _renumber(numbering, part, former, items)
     values = {name: getattr(document, name) for name in document.__struct_fields__ if name not in _PARTS}
     return msgspec.json.encode(_Difference(base=day, digest=_digest(document), values=values, parts=parts))
 
@@ -94,12 +95,12 @@ def restored(base: LineageDocument, data: bytes) -> LineageDocument:
     """The document of a difference from this base. Raises UnreadableDocumentError, where either is damaged."""
     try:
         found = _DECODER.decode(data)
-        numbering: _Numbering = {}
+        numbering: Numbering = {}
         parts: dict[str, Any] = {}
         for part, hint in _PARTS.items():
-            moved = _moved(base, part, numbering)
-            parts[part] = msgspec.convert(tuple(_followed(moved, found.parts.get(part, ()), hint)), hint)
-            _renumber(numbering, part, moved, parts[part])
+            former = moved(base, part, numbering)
+            parts[part] = msgspec.convert(tuple(_followed(former, found.parts.get(part, ()), hint)), hint)
+            _renumber(numbering, part, former, parts[part])
         document = LineageDocument(**found.values, **parts)
         digest = _digest(document)
     except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
@@ -115,8 +116,8 @@ def _digest(document: LineageDocument) -> str:
     return hashlib.sha256(encoded(document)).hexdigest()
 
 
-def _moved(base: LineageDocument, part: str, numbering: _Numbering) -> list[Any]:
-    """The items of a part of the base, with the numbers of the document."""
+def moved(base: LineageDocument, part: str, numbering: Numbering) -> list[Any]:
+    """The items of a part of a document, with the numbers that `numbering` has for those of other parts."""
     fields = [(field, numbering[of]) for field, of in _NUMBERS.get(part, {}).items()]
     if not fields:
         return list(getattr(base, part))
@@ -132,9 +133,9 @@ def _number(value: Any, numbers: Mapping[int, int]) -> Any:
     return numbers.get(value, value)
 
 
-def _renumber(numbering: _Numbering, part: str, moved: Sequence[Any], items: Sequence[Any]) -> None:
+def _renumber(numbering: Numbering, part: str, moved: Sequence[Any], items: Sequence[Any]) -> None:
     """Put in the numbers of a part: those of the document by those of the base."""
-    key = _KEYS.get(part)
+    key = KEYS.get(part)
     if key:
         places = {key(item): place for place, item in enumerate(items)}
         numbering[part] = {number: places.get(key(item), _GONE) for number, item in enumerate(moved)}
