@@ -36,6 +36,7 @@ class Step:
     """One process (its qualified name), `depth` data sets away, between one of its inputs and one of its outputs.
 
     Where a column is followed, `columns` are the pairs on its way; else all between these two. `kinds`: that of each.
+    `catalog_type`: the type in the catalog of a process that another program wrote there; else empty.
     """
 
     direction: Literal["upstream", "downstream"]
@@ -47,6 +48,7 @@ class Step:
     output: Dataset
     columns: Columns
     kinds: tuple[str, ...]
+    catalog_type: str = ""
 
     @property
     def near(self) -> Dataset:
@@ -166,6 +168,7 @@ def _step(document: LineageDocument, way: Way, depth: int, link: _Link, edges: I
         output=_dataset(document, link[2]),
         columns=tuple(sorted(kinds)),
         kinds=tuple(kinds[pair] for pair in sorted(kinds)),
+        catalog_type=process.catalog_type,
     )
 
 

@@ -1,9 +1,12 @@
 """Lineage process by process: steps of data sets and of columns, both ways, circles, conditions; and the tree."""
 
+import io
 import json
 from collections.abc import Callable
 
 import pytest
+from msgspec import structs
+from rich.console import Console
 
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, Way
@@ -11,6 +14,7 @@ from shared.lineage.questions.index import LineageIndex
 from shared.lineage.questions.steps import Branch, Direction, Lineage, lineage_of, tree
 from shared.model import EdgeKind, Process
 from tests.support.lineage import edge, process, random_document
+from throughline.cli.commands.lineage.show import lineage_tree
 
 
 def job(name: str, read: str, written: str, *pairs: tuple[str, str]) -> Process:
@@ -116,6 +120,16 @@ def test_a_step_has_the_kind_of_each_pair() -> None:
         ("day", ""): "condition",
     }
     assert (step.name, step.operations) == ("d", JOBS[3].operations)
+
+
+def test_a_step_says_that_another_program_told_the_catalog() -> None:
+    processes = tuple(structs.replace(one, catalog_type="powerbi_report_process") for one in INDEX.document.processes)
+    foreign = LineageIndex(structs.replace(INDEX.document, processes=processes))
+    (step,) = lineage_of(foreign, foreign.dataset("mart/places"), direction="upstream", depth=1).steps
+    assert step.catalog_type == "powerbi_report_process"
+    shown = Console(file=io.StringIO(), width=120)
+    shown.print(lineage_tree(lineage_of(foreign, foreign.dataset("mart/places")), columns=False))
+    assert "d from the catalog, powerbi_report_process" in shown.file.getvalue()  # type: ignore[attr-defined] # StringIO
 
 
 def test_lineage_can_be_written_as_json() -> None:

@@ -89,8 +89,9 @@ def lineage_tree(lineage: Lineage, *, columns: bool) -> Tree:
 
 def _grow(parent: Tree, branches: Sequence[Branch], *, columns: bool) -> None:
     for branch in branches:
-        operations = f" [dim]{plain(', '.join(branch.operations))}[/]" if branch.operations else ""
-        process = parent.add(f"[yellow]{plain(branch.name)}[/]{operations}")
+        catalog_type = branch.ends[0][0].catalog_type
+        words = f"from the catalog, {catalog_type}" if catalog_type else ", ".join(branch.operations)
+        process = parent.add(f"[yellow]{plain(branch.name)}[/]" + (f" [dim]{plain(words)}[/]" if words else ""))
         if columns and not any(step.columns for step, _ in branch.ends):
             process.add("[dim]no columns: `throughline details` says why[/]")
         for step, beyond in branch.ends:
@@ -111,6 +112,7 @@ def _documents(branches: Sequence[Branch]) -> list[dict[str, Any]]:
                 "qualified_name": branch.qualified_name,
                 "name": branch.name,
                 "operations": list(branch.operations),
+                "catalog_type": branch.ends[0][0].catalog_type,
             },
             "assets": [
                 {
