@@ -43,6 +43,8 @@ param catalogRate string = '20'
 param redact bool = false
 @description('Shadow mode: do everything except catalog writes; `throughline shadow` lists what would be written.')
 param shadow bool = false
+@description('Forward runs by the rules of forward.toml in the package (docs/operate/forward.md).')
+param forward bool = false
 @description('Any other setting by its name (docs/reference/settings.md), as { THROUGHLINE_APPLICATION_IDLE_MINUTES: \'30\' }.')
 param settings { *: string } = {}
 
@@ -218,6 +220,7 @@ var ownEndpoint = 'https://${purviewAccountName}.${hosts.purview}/datamap/api/at
 // Settings to decide before the first event have parameters of their own.
 var decided = {
   THROUGHLINE_COLLECTION: collection
+  THROUGHLINE_FORWARD: forward ? '/home/site/wwwroot/forward.toml' : ''
   THROUGHLINE_MAX_CATALOG_RATE: catalogRate
   THROUGHLINE_REDACT: string(redact)
   THROUGHLINE_SHADOW: string(shadow)

@@ -13,6 +13,7 @@ var queries = {
   'document-unreadable': loadTextContent('queries/document-unreadable.kql')
   durations: loadTextContent('queries/durations.kql')
   'failing-jobs': loadTextContent('queries/failing-jobs.kql')
+  'forward-stalled': loadTextContent('queries/forward-stalled.kql')
   lag: loadTextContent('queries/lag.kql')
   'no-events': loadTextContent('queries/no-events.kql')
   'oldest-waiting': loadTextContent('queries/oldest-waiting.kql')

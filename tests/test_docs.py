@@ -67,6 +67,7 @@ PROOFS: dict[str, str] = {
     "throughline view": "tests/cli/test_view.py",
     "throughline types": "tests/cli/test_types_command.py",
     "throughline up": "tests/e2e/test_demo.py",
+    "throughline forward": "tests/cli/test_forward_command.py",
     "throughline watch": "tests/cli/test_watch_command.py",
     "throughline verify": "tests/cli/test_verify_command.py",
     "make atlas": "tests/local/test_atlas.py",

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from shared.forwarding.event import JobKey
+from shared.forwarding.rules import ForwardRules
 from shared.records.backoff import Backoff
 from shared.records.cells import cells_of, record_of
 from shared.storage.port import Operation, OperationKind, Row, Storage
@@ -255,6 +256,19 @@ def target_status(storage: Storage, target: str) -> TargetStatus:
         dead_because=letters[-1].error if letters else "",
         paused=pause_of(storage, target),
     )
+
+
+def statuses(storage: Storage, rules: ForwardRules) -> tuple[TargetStatus, ...]:
+    """The status of each target."""
+    return tuple(target_status(storage, target.name) for target in rules.targets)
+
+
+def retry_dead_letters(storage: Storage, target: str, now: datetime) -> int:
+    """Have all dead letters of a target sent again, at once. How many."""
+    letters = list(dead_letters(storage, target))
+    for letter in letters:
+        enqueue(storage, target, letter.run_id, letter.application, now)
+    return len(letters)
 
 
 def old_runs(storage: Storage, target: str, limit: datetime) -> Iterator[TargetRun]:

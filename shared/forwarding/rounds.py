@@ -7,10 +7,11 @@ is refused, and the run is sent again.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import ContentLost
@@ -32,17 +33,17 @@ from shared.forwarding.outbox import (
     postpone,
     resume,
     settle,
+    statuses,
     target_run,
-    target_status,
 )
 from shared.forwarding.port import Target
 from shared.forwarding.rules import ForwardRules, Mode, TargetRule
 from shared.http_errors import Answer, Never, NotNow, Taken
 from shared.openlineage.selection import MATCH_ALL, GlobFilter
 from shared.records.checkpoint import Checkpoint
-from shared.records.publish_queue import Mark, clear_marks, forward_marks
+from shared.records.publish_queue import FORWARD_KIND, Mark, clear_marks, forward_marks, leave_marks
 from shared.storage.locking import LeaseSession, start_session
-from shared.storage.port import Storage
+from shared.storage.port import MAX_OPERATIONS, Storage
 from shared.telemetry.port import Fact
 
 _LOG = logging.getLogger("throughline.forward")
@@ -160,6 +161,28 @@ def planned(storage: Storage, options: ForwardOptions) -> tuple[tuple[str, Settl
     )
 
 
+def mark_again(storage: Storage, runs: Iterable[tuple[str, str]], now: datetime) -> int:
+    """Leave a mark for each run (its application and id), which is quiet at once. How many."""
+    number = 0
+    for batch in _batches(runs):
+        leave_marks(
+            storage,
+            [
+                Mark(kind=FORWARD_KIND, target=run_id, application=application, version=0, left=now - LONGEST_WAIT)
+                for application, run_id in batch
+            ],
+        )
+        number += len(batch)
+    return number
+
+
+def _batches(runs: Iterable[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Runs in groups for one transaction each."""
+    rest = iter(runs)
+    while batch := tuple(islice(rest, MAX_OPERATIONS)):
+        yield batch
+
+
 def _is_wanted(target: TargetRule, settled: SettledRun, current: TargetRun | None, rules: ForwardRules) -> bool:
     """Whether a target is to get a run: by the rules or because it has some of it, and its content is new there."""
     job = settled.run.job or (current.job_key if current else None)
@@ -192,7 +215,7 @@ class _Round:
             refused=self.outcomes[Outcome.REFUSED],
             failed=self.outcomes[Outcome.FAILED],
             marked=marked,
-            targets=tuple(target_status(self.storage, target.name) for target in targets),
+            targets=statuses(self.storage, self.options.rules),
         )
 
     # --- marks

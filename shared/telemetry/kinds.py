@@ -167,6 +167,9 @@ SWEEP = ActKind(
         _level("throughline.waiting.runs", "waiting", "waiting runs that the sweeper has seen", "{run}"),
         _level("throughline.queue.oldest", "queue_oldest", "age of the oldest entry of the publish queue", "s"),
         _level("throughline.queue.processes", "queued", "processes in the publish queue", "{process}"),
+        _level("throughline.forward.oldest", "forward_oldest", "age of the oldest run in an outbox", "s"),
+        _level("throughline.forward.waiting", "forward_waiting", "runs that targets have not taken", "{run}"),
+        _level("throughline.forward.dead", "forward_dead", "runs that targets refuse", "{run}"),
         _level("throughline.document.oldest", "document_oldest", "age of the oldest change that no document has", "s"),
     ),
 )

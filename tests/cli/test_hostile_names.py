@@ -2,13 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from unicodedata import category
 
 import pytest
 
 from shared.atlas.entities import ProcessEntity
+from shared.forwarding.rounds import mark_again
 from shared.openlineage.selection import EventFilter
+from shared.reading.reader import RecordReader
+from shared.settings.kinds import TextFile
+from shared.settings.values import ForwardSettings
 from shared.texts.visible import visible, visible_lines
 from tests.cli.test_output import commands
 from tests.support.building import IDENTITY, Json, body, dataset, packed, source
@@ -85,12 +91,17 @@ def parts() -> Parts:
         outputs=tuple(ends[:1]),
     )
     found.catalog.write_processes([theirs], found.catalog.find(ends))
+    runs = [(run.application, run.run_id) for run in RecordReader(storage=found.storage).runs()]
+    mark_again(found.storage, runs, datetime.now(UTC))
+    rules, addresses = TextFile(place="forward.toml", text=FORWARD), (("m", "http://127.0.0.1:9"),)
+    found.worker = replace(found.worker, forward_settings=ForwardSettings(rules=rules, targets=addresses))
     ignored = packed(event("START", "ignored", RAW, CLEAN, minute=9))
     receive(found.storage, ignored, most_bytes=10**6, selection=EventFilter(ignore=("*",)))
     found.storage.put_new("events", f"notes{HOSTILE}.txt", HOSTILE.encode("utf-8", "surrogatepass"))
     return found
 
 
+FORWARD = '[targets.m]\nkind = "marquez"\n'
 RULES = f"""
 [[classification]]
 name = "PII"
@@ -172,6 +183,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "shadow": (),
     "doctor": (),
     "canary": ("--url", f"http://127.0.0.1:9/{HOSTILE_JOB}"),
+    "forward": ("--since", "2020-01-01"),
+    "forward with a plan": ("--plan",),
     "watch": ("--once", "--rules", "watch.toml", "--policy", "rules.toml"),
     "watch with a plan": ("--plan", "--rules", "watch.toml", "--policy", "rules.toml"),
     "check": ("rules.toml",),

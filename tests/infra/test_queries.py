@@ -14,6 +14,8 @@ from shared.announcing.local_channels import TelemetryChannel
 from shared.canary.hops import SendAnswer
 from shared.canary.timer import CanaryOptions, canary_due
 from shared.catalog.memory import MemoryCatalog
+from shared.forwarding.rounds import ForwardOptions, forward_due
+from shared.forwarding.rules import ForwardRules
 from shared.publishing.context import PublishOptions
 from shared.query.published_document import publish_document
 from shared.records.publish_queue import backlog
@@ -57,6 +59,7 @@ def facts() -> dict[str, set[str]]:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
         act.note(**backlog(storage))
         act.note(**publish_document(storage, PublishOptions(), timedelta(days=400)).facts)
+        act.note(**forward_due(storage, ForwardOptions(rules=ForwardRules(), targets={})))
     before, after = (state({"load": ["raw.id > orders.id"]}, {"raw": f"id:{kind}"}) for kind in ("int", "string"))
     for message in messages(before, after, comparison="one", now=datetime.now(UTC)):
         TelemetryChannel(telemetry=telemetry).send(message)

@@ -108,6 +108,7 @@ def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
             "oldest-waiting",
             "backlog",
             "document-stale",
+            "forward-stalled",
             "document-unreadable",
             "catalog-away",
             "daily-cap",
@@ -116,7 +117,7 @@ def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
         ),
         "canary",
     }
-    assert len(quiet) == 15
+    assert len(quiet) == 16
     found = {name: answer(name, AppTraces=written, AppRequests=calls) for name in quiet}
     assert {name: rows for name, rows in found.items() if rows} == {}
 
@@ -288,6 +289,16 @@ def test_an_unavailable_or_refusing_catalog_raises_an_alert(caplog: pytest.LogCa
             "document-stale",
             {"document_waiting": 2, "document_oldest": 901.5},
             {"document_waiting": 2, "document_oldest": 899.0},
+        ),
+        (
+            "forward-stalled",
+            {"forward_waiting": 2, "forward_oldest": 3600.5, "forward_dead": 0},
+            {"forward_waiting": 2, "forward_oldest": 3599.0, "forward_dead": 0},
+        ),
+        (
+            "forward-stalled",
+            {"forward_waiting": 0, "forward_oldest": 0.0, "forward_dead": 1},
+            {"forward_waiting": 0, "forward_oldest": 0.0, "forward_dead": 0},
         ),
         ("undelivered", {"undelivered": 1}, {"undelivered": 0}),
         ("undelivered", {"failed": 1}, {"timed_out": 5}),

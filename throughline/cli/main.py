@@ -86,6 +86,10 @@ GROUPS: Panels = {
             "operate.prove:prove",
             "Try in your subscription what rests on documentation alone: each claim is proved, refuted or not run.",
         ),
+        "forward": _row(
+            "operate.forward:forward",
+            "Show what waits for the catalogs and stores to which runs are forwarded, and have runs sent again.",
+        ),
         "watch": _row(
             "operate.watch:watch",
             "Announce changes of lineage: schemas, sources, lost masks, overdue jobs, broken policies. Each "

@@ -10,11 +10,15 @@ import typer
 from msgspec import to_builtins
 
 from shared.applications.fold import CLOSED
+from shared.bootstrap import Worker
 from shared.events.dead_letters import DISCARDED
 from shared.foreign.remembered import POSITION as FOREIGN_POSITION
+from shared.foreign.remembered import ForeignPosition
+from shared.forwarding.outbox import TargetStatus, statuses
+from shared.forwarding.rules import parse_forward_rules
 from shared.openlineage.selection import BY_SETTINGS
 from shared.publishing.shadow import Shadow
-from shared.query.published_document import document_age
+from shared.query.published_document import DocumentAge, document_age
 from shared.records.format_version import mismatch, stored_versions
 from shared.reporting.column_sources import ColumnSources
 from shared.reporting.status import By, EventGroup, Status, Waiting
@@ -83,32 +87,61 @@ def status(
         stored = stored_versions(storage)
         document = document_age(storage, datetime.now(UTC))
         foreign = FOREIGN_POSITION.load(storage) if parts.publishing.foreign_depth else None
+        targets = _targets(parts)
     problem = mismatch(stored) if stored else ""
     if as_json:
-        age = asdict(document) if document else None
-        ages = {"document": age, "foreign_lineage": to_builtins(foreign) if foreign else None}
+        ages = {
+            "document": asdict(document) if document else None,
+            "foreign_lineage": to_builtins(foreign) if foreign else None,
+            "forward": [asdict(target) for target in targets],
+        }
         print_json({**_document(found, wanted, most), "version_problem": problem or None, **ages})
     elif wanted:
         _show_groups(found, wanted, most, wide=wide)
     else:
         show(found, wide=wide)
-        if document and document.is_stale and document.oldest:
-            changed = counted(document.waiting, "changed process")
-            note(
-                "document",
-                f"the published document is stale: it lacks {changed}, the first since"
-                f" {document.oldest:%Y-%m-%d %H:%M} UTC. The log line `sweep` says why",
-            )
-        if foreign and foreign.failed:
-            note(
-                "foreign lineage",
-                f"the catalog did not answer at {foreign.tried:%Y-%m-%d %H:%M} UTC, so that of"
-                f" {foreign.checked:%Y-%m-%d %H:%M} is shown. The log of the sweeper says why; it tries again",
-            )
-        if problem:
-            note("versions", problem)
+        _note_attention(document, foreign, targets, problem)
     if not found.reconciles:
         raise typer.Exit(1)
+
+
+def _note_attention(
+    document: DocumentAge | None, foreign: ForeignPosition | None, targets: Sequence[TargetStatus], problem: str
+) -> None:
+    """Name what is late, below the counts."""
+    if document and document.is_stale and document.oldest:
+        changed = counted(document.waiting, "changed process")
+        note(
+            "document",
+            f"the published document is stale: it lacks {changed}, the first since"
+            f" {document.oldest:%Y-%m-%d %H:%M} UTC. The log line `sweep` says why",
+        )
+    if foreign and foreign.failed:
+        note(
+            "foreign lineage",
+            f"the catalog did not answer at {foreign.tried:%Y-%m-%d %H:%M} UTC, so that of"
+            f" {foreign.checked:%Y-%m-%d %H:%M} is shown. The log of the sweeper says why; it tries again",
+        )
+    for target in targets:
+        if target.waiting or target.dead:
+            note("forward", target_in_words(target))
+    if problem:
+        note("versions", problem)
+
+
+def _targets(parts: Worker) -> tuple[TargetStatus, ...]:
+    """The targets of forwarding; none where nothing is forwarded."""
+    rules = parts.forward_settings.rules
+    return statuses(parts.storage, parse_forward_rules(rules.text, rules.place)) if rules else ()
+
+
+def target_in_words(target: TargetStatus) -> str:
+    """What waits for a target, and why, in one line."""
+    since = f" since {target.oldest:%Y-%m-%d %H:%M} UTC" if target.oldest else ""
+    words = f"{target.target} has not taken {counted(target.waiting, 'run')}{since}" if target.waiting else ""
+    paused = f"it is left alone until {target.paused.until:%H:%M:%S}: {target.paused.reason}" if target.paused else ""
+    dead = f"{target.target} refuses {counted(target.dead, 'run')}: {target.dead_because}" if target.dead else ""
+    return "; ".join(filter(None, (words, paused, dead))) + ". `throughline forward` lists the targets"
 
 
 def _wanted(text: str) -> tuple[By, ...]:
