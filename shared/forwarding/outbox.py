@@ -159,6 +159,11 @@ def due_entries(storage: Storage, target: str, now: datetime) -> Iterator[Outbox
     return map(OutboxEntry.of, rows)
 
 
+def has_entries(storage: Storage, target: str) -> bool:
+    """Whether runs wait for a target, due or not."""
+    return any(True for _ in storage.partition(FORWARD, target, since=_OPEN, before=f"{_OPEN}~"))
+
+
 def settle(storage: Storage, entry: OutboxEntry, current: TargetRun) -> bool:
     """Record what the target has now, and take the run off the outbox. False, and nothing written, where another worker
     changed either meanwhile.
@@ -272,13 +277,15 @@ def retry_dead_letters(storage: Storage, target: str, now: datetime) -> int:
 
 
 def old_runs(storage: Storage, target: str, limit: datetime) -> Iterator[TargetRun]:
-    """What the target has of runs that were last sent before then: a query of all its runs."""
+    """What the target has, or refuses, of runs that were last sent before then: a query of all its runs."""
     rows = storage.partition(FORWARD, target, since=_RUN, before=f"{_RUN}~")
-    return (run for run in map(TargetRun.of, rows) if run.state is RunState.DELIVERED and run.changed < limit)
+    return (run for run in map(TargetRun.of, rows) if run.state is not RunState.OPEN and run.changed < limit)
 
 
 def forget(storage: Storage, target: str, run: TargetRun) -> None:
-    """Forget what a target has of a run."""
+    """Forget what a target has of a run, and that it refused it."""
+    if run.state is RunState.DEAD:
+        storage.delete(FORWARD, target, f"{_DEAD}{run.run_id}")
     storage.delete(FORWARD, target, f"{_RUN}{run.run_id}", run.etag)
 
 

@@ -26,6 +26,7 @@ from shared.forwarding.outbox import (
     due_entries,
     enqueue,
     forget,
+    has_entries,
     old_runs,
     pause,
     pause_length,
@@ -287,7 +288,7 @@ class _Round:
                 paused = pause(self.storage, target.name, paused, answer.why, now + length)
                 problems.append(f"target failed target={target.name} failures={paused.failures} why={answer.why}")
                 return outcomes, problems
-        if paused and outcomes[Outcome.DELIVERED]:
+        if paused and not failures and (outcomes[Outcome.DELIVERED] or not has_entries(self.storage, target.name)):
             resume(self.storage, target.name)
         return outcomes, problems
 
