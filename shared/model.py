@@ -5,6 +5,7 @@ equal Python and serialises to equal bytes. What a wide table has thousands of i
 slotted value, made several times faster than a data class.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -94,13 +95,15 @@ class ColumnEdge(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False
 
 
 class Declared(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):
-    """What events declare of a job or a data set: its owners (names with commas between), a description, and tags as
-    key, value and column (empty: the whole data set, or the job).
+    """What events declare of a job or a data set: its owners (names with commas between), a description, tags as key,
+    value and column (empty: the whole data set, or the job), and the `levels` of a data set's hierarchy as type and
+    name, from the highest to itself.
     """
 
     owner: str = ""
     description: str = ""
     tags: tuple[tuple[str, str, str], ...] = ()
+    levels: tuple[tuple[str, str], ...] = ()
 
     def __or__(self, earlier: "Declared") -> "Declared":
         """This, and what an earlier event declared where this says nothing."""
@@ -110,10 +113,36 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, 
             owner=self.owner or earlier.owner,
             description=self.description or earlier.description,
             tags=self.tags or earlier.tags,
+            levels=self.levels or earlier.levels,
         )
 
 
 NOTHING_DECLARED = Declared()
+
+
+class QualityTest(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False, omit_defaults=True):
+    """The last result of a quality test: when it was, of which column (empty: the whole data set), by which job;
+    `severity` is `error` or `warn` if an event says so.
+    """
+
+    at: datetime
+    column: str
+    name: str
+    passed: bool
+    job: str = ""
+    severity: str = ""
+
+
+MOST_TESTS = 64
+"""Of a data set: those with the latest results are kept."""
+
+
+def latest_tests(tests: Iterable[QualityTest]) -> tuple[QualityTest, ...]:
+    """The last result of each test, sorted by time, whatever their order; of too many the latest."""
+    latest: dict[tuple[str, str], QualityTest] = {}
+    for test in sorted(tests):
+        latest[test.column, test.name] = test
+    return tuple(sorted(latest.values())[-MOST_TESTS:])
 
 
 class AssetSchema(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):

@@ -21,24 +21,32 @@ from shared.openlineage.facets import (
     Expectations,
     LineageEntry,
     LineageSource,
+    LiteralOperand,
+    Locations,
     Owner,
+    Partition,
     Transformation,
 )
-from shared.openlineage.wire import (
+from shared.openlineage.run_facets import (
     Captured,
+    EnvironmentProperties,
+    ExecutionParameter,
+    HiveProperties,
+    HiveSession,
+    JobName,
+    SparkProperties,
+)
+from shared.openlineage.wire import (
     Dataset,
     DatasetName,
-    EnvironmentProperties,
     InputField,
     Job,
-    JobName,
     OutputField,
     RunEvent,
     SourceCodeLocation,
-    SparkProperties,
     Symlink,
 )
-from shared.secrets import short_text, text_without_secrets
+from shared.secrets import address_without_secrets, parameter_without_secrets, short_text, text_without_secrets
 from shared.translation.application.context import needed_properties
 from shared.translation.process.origin import code_address
 from shared.translation.sql.statement_reader import redact
@@ -146,6 +154,18 @@ def _captured(given: SparkProperties) -> SparkProperties | None:
     return SparkProperties(properties=Captured(**kept)) if kept else None
 
 
+def _parameter(parameter: ExecutionParameter) -> ExecutionParameter:
+    value = parameter.value
+    if isinstance(value, str):
+        value = parameter_without_secrets(parameter.key, value)
+    return replace(parameter, name=_text(parameter.name), value=value)
+
+
+def _values(values: Mapping[str, Any]) -> dict[str, str]:
+    """Values by key, as texts without secrets."""
+    return {key: parameter_without_secrets(key, str(value)) for key, value in values.items()}
+
+
 _RULES: Mapping[type, Callable[[Any], Any]] = {
     **dict.fromkeys((Dataset, DatasetName, InputField, Symlink), _dataset_name),
     **dict.fromkeys((LineageEntry, LineageSource), _entry_name),
@@ -154,6 +174,12 @@ _RULES: Mapping[type, Callable[[Any], Any]] = {
     SparkProperties: _captured,
     DeclaredTag: lambda tag: replace(tag, value=_text(tag.value)),
     Owner: lambda owner: replace(owner, name=text_without_secrets(owner.name)),
+    ExecutionParameter: _parameter,
+    HiveSession: lambda session: replace(session, username=_text(session.username)),
+    HiveProperties: lambda given: replace(given, properties=_values(given.properties or {})),
+    LiteralOperand: lambda _: LiteralOperand(value="?"),
+    Partition: lambda partition: Partition(dimensions=_values(partition.dimensions or {})),
+    Locations: lambda given: Locations(locations=tuple(map(address_without_secrets, given.locations or ()))),
     SourceCodeLocation: lambda code: replace(code, url=code_address(code), version=short_text(code.version)),
     Documentation: lambda given: Documentation(description=_text(given.description)),
     OutputField: lambda field: replace(field, transformation_description=_expression(field.transformation_description)),

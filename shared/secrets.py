@@ -82,6 +82,12 @@ def text_without_secrets(text: str) -> str:
     return text
 
 
+def parameter_without_secrets(key: str, value: str) -> str:
+    """The value of a property or parameter: `***` if its key announces a secret, else the text without secrets."""
+    probe = f"{key}={value if value.isdecimal() else 'x'}"
+    return HIDDEN if value and text_without_secrets(probe) != probe else text_without_secrets(value)
+
+
 def short_text(text: str | None) -> str:
     """A text for people without secrets, and cut to MAX_SHORT_TEXT characters; empty if there is none."""
     return text_without_secrets(text)[:MAX_SHORT_TEXT] if text else ""

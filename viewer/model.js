@@ -2,11 +2,13 @@
 
 /**
  * @typedef {{qualified_name: string, type: string, name: string, store?: string, zone?: string, placeholder?: boolean,
- *   owner?: string, description?: string, tags?: string[]}} Dataset
+ *   owner?: string, description?: string, tags?: string[], hierarchy?: [string, string][], rows?: number, size?: number,
+ *   written?: number, tested?: number, passed_tests?: number}} Dataset
  * @typedef {{qualified_name: string, name: string, operations?: string[], platform?: string, workspace?: string,
  *   job?: string, link?: string, inputs?: number[], outputs?: number[], parsed_inputs?: number[],
  *   unresolved_tables?: string[], generic_identity?: boolean, exact?: boolean, health?: string, last_run?: string,
- *   first_seen?: number, last_seen?: number, statement?: string, owner?: string, description?: string, catalog_type?: string}} Process
+ *   first_seen?: number, last_seen?: number, statement?: string, owner?: string, description?: string, catalog_type?: string,
+ *   stated?: [string, string][]}} Process
  * @typedef {{number: number, dataset: number, name: string, type: string, constant: boolean}} Column
  * @typedef {{number: number, process: number, input: number, output: number, kind: string, masked: boolean,
  *   parsed: boolean, from: number, to: number, steps: string[], description: string}} Edge

@@ -43,6 +43,11 @@ function copyButton(words, text) {
   return made;
 }
 
+/** How much the last run wrote. @param {import("./model.js").Dataset} dataset */
+function amounts({ rows, size }) {
+  return [[rows, TEXTS.rows], [size, TEXTS.bytes]].flatMap(([amount, unit]) => (amount === undefined ? [] : [`${amount.toLocaleString("en")} ${unit}`]));
+}
+
 /** @param {View} view @param {number} number */
 export function datasetPanel(view, number) {
   const { model, actions, at } = view;
@@ -61,7 +66,9 @@ export function datasetPanel(view, number) {
     facts([
       [TEXTS.owner, dataset.owner ?? ""], [TEXTS.tag, badges(dataset.tags ?? [])],
       [TEXTS.health, [HEALTH_WORDS[model.healthOf(number, at)] ?? "", dataset.placeholder ? TEXTS.placeholder : ""].filter(Boolean).join(" · ")],
-      [TEXTS.writtenAt, written === null ? "" : moment(written)],
+      [TEXTS.writtenAt, [written === null ? "" : moment(written), ...amounts(dataset)].filter(Boolean).join(", ")],
+      [TEXTS.tests, dataset.tested === undefined ? "" : `${timeText(model, dataset.tested)}, ${dataset.passed_tests ?? 0} ${TEXTS.passed}`],
+      [TEXTS.hierarchy, (dataset.hierarchy ?? []).map((level) => level.join(" ")).join(", ")],
       [TEXTS.type, typeWord(dataset.type)], [TEXTS.store, dataset.store?.endsWith("://") ? "" : dataset.store ?? ""], [TEXTS.zone, dataset.zone ?? ""],
       [TEXTS.unresolved, unresolved.join(", ")],
     ]),
@@ -147,7 +154,8 @@ export function processPanel(view, number) {
     ...section(TEXTS.unresolved, process.unresolved_tables ?? []),
     ...section(TEXTS.parsedInputs, (process.parsed_inputs ?? []).map((each) => model.datasets[each].name)),
     ...section(TEXTS.conditionsOf, conditions), ...section(TEXTS.masks, masks), ...section(TEXTS.bounds, bounds), ...section(TEXTS.constants, constants),
-    ...section(TEXTS.parsed, parsed), 
+    ...section(TEXTS.parsed, parsed),
+    ...section(TEXTS.stated, (process.stated ?? []).map(([title, text]) => `${title}: ${text}`)),
     ...(process.statement ? [element("h3", {}, TEXTS.statement), element("pre", {}, lines(process.statement.split("\n")))] : []),
   ];
 }

@@ -178,6 +178,12 @@ export const TEXTS = {
   tag: "Tags",
   owner: "Owner",
   failedTests: "Failed tests",
+  hierarchy: "Hierarchy",
+  rows: "rows",
+  bytes: "bytes",
+  tests: "Quality tests",
+  passed: "passed",
+  stated: "Stated of the last run",
 };
 
 /** @type {[string, string][]} */

@@ -23,10 +23,10 @@ from shared.applications.state import (
     RunRecord,
     share_digest,
 )
-from shared.model import Asset, Process, Span
+from shared.model import Asset, Process, QualityTest, Span, latest_tests
 from shared.openlineage.run import MergedRun
-from shared.openlineage.wire import JobName
-from shared.storage_layout import process_key
+from shared.openlineage.run_facets import JobName
+from shared.storage_layout import asset_key, process_key
 from shared.translation.application.context import StreamBatch, enclosing_batches
 from shared.translation.application.lifecycle import LifecycleEvent
 from shared.translation.application.plan_joins import MAX_AT_ONCE, Execution
@@ -87,6 +87,16 @@ class Draft:
             changes_so_far = self.assets.get(key) or AssetChanges(asset=asset)
             self.assets[key] = changes_so_far.changed(run_id, tuple(sorted(changes)))
             self.changed_assets.add(key)
+
+    def note_tests(self, by_asset: Mapping[Asset, tuple[QualityTest, ...]]) -> None:
+        """Put in the results of a run's quality tests. A later result replaces them; nothing takes them back."""
+        for asset, tests in by_asset.items():
+            key = asset_key(asset.key)
+            changes = self.assets.get(key) or AssetChanges(asset=asset)
+            latest = latest_tests((*changes.tests, *tests))
+            if latest != changes.tests:
+                self.assets[key] = structs.replace(changes, tests=latest)
+                self.changed_assets.add(key)
 
     def note_content(self, digest: str, process: Process, run: MergedRun, facts: RunFacts) -> None:
         """Put in a content to which a run contributes."""

@@ -34,8 +34,10 @@ from shared.translation.application.context import (
     enclosing_batches,
 )
 from shared.translation.application.plan_joins import JOINED, Execution, execution_of, plan_joins
+from shared.translation.run.datasets import Place
 from shared.translation.run.facts import column_source, facts_of
 from shared.translation.run.merging import merge_plan, merge_run
+from shared.translation.run.quality import tests_by_asset
 from shared.translation.run.translate import (
     Skip,
     Wait,
@@ -347,6 +349,7 @@ class _Fold:
         changes = state_changes_in(run, context)
         lifecycle = lifecycle_events_of(run, changes)
         by_asset = changes_by_asset(changes)
+        tests = tests_by_asset(self.runs[run.run_id].events, Place.of(context))
         facts = facts_of(run, self.runs[run.run_id].events)
         processes = () if isinstance(outcome, Skip) else outcome.processes
         contents = {content_digest(process): process for process in processes}
@@ -357,9 +360,10 @@ class _Fold:
         if lifecycle:
             draft.lifecycle[run.run_id] = lifecycle
         draft.note_changes(run.run_id, by_asset)
+        draft.note_tests(tests)
         for digest, process in contents.items():
             draft.note_content(digest, process, run, facts)
-        record = structs.replace(record, assets=tuple(sorted(by_asset)))
+        record = structs.replace(record, assets=tuple(sorted(by_asset)), stated=facts.stated)
         if isinstance(outcome, Skip):
             return structs.replace(record, verdict=State.SKIPPED, reason=outcome.reason)
         return structs.replace(

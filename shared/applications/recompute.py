@@ -24,7 +24,7 @@ from shared.errors import WriteConflict
 from shared.events.archive_index import stored_packed
 from shared.events.dead_letters import DeadLetter, dead_letters, put_letter
 from shared.events.event_row import MAX_INLINE, EventRow
-from shared.model import Span
+from shared.model import Span, latest_tests
 from shared.records.publish_queue import ASSET_KIND, FORWARD_KIND, PROCESS_KIND, Mark, leave_marks
 from shared.storage.memory import ScratchStorage
 from shared.storage.port import Storage
@@ -214,12 +214,14 @@ def _with_kept(
     for key, changes in previous.assets.items():
         by_run = _chosen(changes.by_run, stays)
         folded_changes = changes.folded if still_forgotten else ()
-        if by_run or folded_changes:
+        tests = changes.tests if still_forgotten or kept else ()
+        if by_run or folded_changes or tests:
             computed = assets.get(key) or AssetChanges(asset=changes.asset)
             assets[key] = structs.replace(
                 computed,
                 by_run={**computed.by_run, **by_run},
                 folded=tuple(sorted({*computed.folded, *folded_changes})),
+                tests=latest_tests((*computed.tests, *tests)),
             )
     latest = {process: run for process, run in previous.latest.items() if stays(run.run_id)}
     closed = [record.closed for record in records.values() if not record.home]
@@ -282,7 +284,9 @@ def _shares(application: str, state: ApplicationState) -> dict[str, str]:
 
 def _changes(state: ApplicationState) -> dict[str, object]:
     """The changes of data sets that count, by key."""
-    return {key: changes.latest for key, changes in state.assets.items() if changes.latest}
+    return {
+        key: (changes.latest, changes.tests) for key, changes in state.assets.items() if changes.latest or changes.tests
+    }
 
 
 def problem_of(snapshot: OpenApplication) -> str:

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from shared.model import ApplicationTimes, Asset, Contribution, Process, Span
+from shared.model import ApplicationTimes, Asset, Contribution, Process, QualityTest, Span
 from shared.openlineage.decoding import Event
 from shared.records.states import State
 from shared.storage_layout import asset_key, digest_in_reference, digest_of, process_key
@@ -19,6 +19,7 @@ from shared.translation.application.context import NO_APPLICATION_FACTS, Applica
 from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
 from shared.translation.application.plan_joins import Execution
 from shared.translation.run.facts import ColumnSource, RunFacts
+from shared.translation.run.stated_facts import StatedFact
 from shared.translation.run.translate import StateChange
 from shared.translation.staging_elimination import StagingResult, eliminate_staging
 
@@ -77,12 +78,15 @@ class AssetChange(msgspec.Struct, frozen=True, array_like=True, order=True):
     became: str = ""
 
 
-class AssetChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What runs of an application changed of a data set as a whole: by run, and by earlier ones (`folded`)."""
+class AssetChanges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What runs of an application changed of a data set as a whole: by run, and by earlier ones (`folded`); and the
+    last results of its quality `tests`.
+    """
 
     asset: Asset
     by_run: dict[str, tuple[AssetChange, ...]] = {}
     folded: tuple[AssetChange, ...] = ()
+    tests: tuple[QualityTest, ...] = ()
 
     @property
     def latest(self) -> tuple[AssetChange, ...]:
@@ -147,7 +151,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     For people: `job` and `sender` are the name and the namespace of its job, `run_text` is its id as it was sent where
     that is no UUID, `omitted` names the parts of its events that can't be used. `columns`: who gave the columns of a
     run of Spark that contributes; `plan_gaps`: the parts of its plan that no rule knows; `rows_from`: where rows come
-    from that no data set has; `plans_lost`: how many plans of its application were lost until then.
+    from that no data set has; `plans_lost`: how many plans of its application were lost until then; `stated`:
+    what else events state of it, as pairs of a title and a text.
     """
 
     run_id: str
@@ -178,6 +183,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     plan_gaps: tuple[str, ...] = ()
     rows_from: tuple[str, ...] = ()
     plans_lost: int = 0
+    stated: tuple[StatedFact, ...] = ()
 
     @property
     def digests(self) -> frozenset[str]:

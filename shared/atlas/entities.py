@@ -23,7 +23,7 @@ from shared.atlas.columns import (
     text_within,
     weight,
 )
-from shared.model import DIRECT, NOTHING_DECLARED, OPAQUE, Asset, ColumnEdge, Declared, Process
+from shared.model import DIRECT, NOTHING_DECLARED, OPAQUE, Asset, ColumnEdge, Declared, Process, QualityTest
 from shared.naming.stores.normalization import table_shown
 from shared.translation.process.union import ALL_ROWS
 
@@ -36,6 +36,9 @@ ORIGIN_WORDS = ("platform", "workspace", "job", "link")
 
 LAST_RUN = "\n\nLast run: "
 """Separates the description of a process from the facts of its last run."""
+
+LAST_TESTS = "\n\nLast quality tests: "
+"""Separates the description of a placeholder from the results of quality tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,9 +148,11 @@ def owner_to_write(owner: str, held_owner: str, held_description: str) -> str | 
 
 
 def _sentences(declared: Declared, *, promised: bool = False) -> tuple[str, ...]:
-    """The declared description and owner, as sentences of a description."""
+    """The declared description, owner and hierarchy, as sentences of a description."""
     owner = owned_by(declared.owner, promised=promised) if declared.owner else ""
-    return tuple(filter(None, (declared.description, owner)))
+    levels = ", ".join(f"{type_} {name}" for type_, name in declared.levels)
+    hierarchy = f"Hierarchy, as events declare: {levels}." if levels else ""
+    return tuple(filter(None, (declared.description, owner, hierarchy)))
 
 
 def asset_entity(
@@ -158,16 +163,17 @@ def asset_entity(
     *,
     properties: tuple[str, ...] = (),
     promised_owner: bool = False,
+    tests: tuple[QualityTest, ...] = (),
 ) -> AssetEntity:
     """The placeholder for an asset that no scan has found. `state`: a sentence on its lifecycle; `columns`: pairs of
     name and type that runs reported; `declared`: its owner and description from events. `properties`: the values of
-    PROMISE_WORDS, where a contract promises the data set; `promised_owner`: the owner is the contract's.
+    PROMISE_WORDS, where a contract promises the data set; `promised_owner`: the owner is the contract's. `tests`: the
+    last results of its quality tests.
     """
+    sentences = " ".join(filter(None, (PLACED, state, *_sentences(declared, promised=promised_owner))))
     attributes = {
         "name": _shown(asset),
-        "description": text_within(
-            " ".join(filter(None, (PLACED, state, *_sentences(declared, promised=promised_owner))))
-        ),
+        "description": text_within(sentences + _results(tests)),
     }
     if declared.owner:
         attributes["owner"] = declared.owner
@@ -193,6 +199,16 @@ def _shown(asset: Asset) -> str:
     if asset.type in _AT_A_HOST:
         name = name.rpartition("@")[0].rpartition(".")[2]
     return name or asset.qualified_name
+
+
+def _results(tests: tuple[QualityTest, ...]) -> str:
+    """The last results of quality tests: how many passed, and which failed."""
+    if not tests:
+        return ""
+    failed = [f"{test.name} of {test.column}" if test.column else test.name for test in tests if not test.passed]
+    names = f" ({', '.join(failed)})" if failed else ""
+    passed = len(tests) - len(failed)
+    return f"{LAST_TESTS}{tests[-1].at:%Y-%m-%d %H:%M} UTC, {passed:,} passed, {len(failed):,} failed{names}."
 
 
 _IN_CODE = "rows pass code that Spark's plan does not show"

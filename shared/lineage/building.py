@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from shared.lineage.dataset_facts import Amount, DatasetFacts
 from shared.lineage.document import (
     FOREIGN_NAMESPACE,
     FORMAT,
@@ -19,14 +20,24 @@ from shared.lineage.document import (
     kind_of,
 )
 from shared.lineage.places import PLACEHOLDER_TYPE, dataset_of, job_of, tag_name
-from shared.model import ANY_EXCLUDED, DIRECT, EXCLUDED, NOTHING_DECLARED, Asset, ColumnEdge, Declared
+from shared.model import (
+    ANY_EXCLUDED,
+    DIRECT,
+    EXCLUDED,
+    NOTHING_DECLARED,
+    Asset,
+    ColumnEdge,
+    Declared,
+    QualityTest,
+)
 from shared.model import Process as ModelProcess
 
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class KnownProcess(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A process with what is known of its runs. `current`: whether the lineage of today has it.
+    """A process with what is known of its runs. `current`: whether the lineage of today has it; `stated` and `amounts`:
+    what the events of its last run state, and how much that wrote; `tests`: of its data sets (by qualified name).
 
     Of a foreign process `catalog_type` is its type in the catalog, and `names` are the short names of data sets by
     qualified name; no event names these data sets.
@@ -41,6 +52,9 @@ class KnownProcess(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     current: bool = True
     catalog_type: str = ""
     names: tuple[tuple[str, str], ...] = ()
+    stated: tuple[tuple[str, str], ...] = ()
+    amounts: tuple[Amount, ...] = ()
+    tests: tuple[tuple[str, tuple[QualityTest, ...]], ...] = ()
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -132,6 +146,7 @@ class _Found:
         self._written: dict[str, Declared] = {}
         self._read: dict[str, Declared] = {}
         self.tagged: set[tuple[str, str, str]] = set()
+        self._facts = DatasetFacts()
 
     def column(self, dataset: str, column: str) -> None:
         self._datasets.add(dataset)
@@ -155,6 +170,9 @@ class _Found:
             if process.exact:
                 self._constants.add((each.qualified_name, each.column))
         outputs = {each.qualified_name for each in process.outputs}
+        if known.last:
+            self._facts.note_writes(known.last, outputs, known.amounts)
+        self._note_tests(known)
         for schema in process.schemas:
             declared = self._written if schema.qualified_name in outputs else self._read
             declared[schema.qualified_name] = declared.get(schema.qualified_name, NOTHING_DECLARED) | schema.declared
@@ -176,6 +194,12 @@ class _Found:
         elif earlier is None:
             self._event_names[asset.qualified_name] = event_name
             self._short_names[asset.qualified_name] = dict(known.names)[asset.qualified_name]
+
+    def _note_tests(self, known: KnownProcess) -> None:
+        for name, tests in known.tests:
+            self._times.add(self._facts.note_tests(name, tests))
+            for column in {test.column for test in tests if test.column}:
+                self.column(name, column)
 
     def add_interval(self, interval: Interval) -> None:
         """An edge of the history."""
@@ -264,12 +288,15 @@ class _Found:
             history=intervals is not None,
             times=tuple(times),
             datasets=tuple(
-                dataset_of(
-                    name,
-                    self._types.get(name, PLACEHOLDER_TYPE),
-                    self.declared(name),
-                    self._event_names.get(name, ("", "")),
-                    self._short_names.get(name, ""),
+                self._facts.noted(
+                    dataset_of(
+                        name,
+                        self._types.get(name, PLACEHOLDER_TYPE),
+                        self.declared(name),
+                        self._event_names.get(name, ("", "")),
+                        self._short_names.get(name, ""),
+                    ),
+                    when,
                 )
                 for name in names
             ),
@@ -278,6 +305,7 @@ class _Found:
             flows=tuple(sorted(flows)),
             edges=tuple(sorted(edges)),
             tags=tuple(sorted(Tag(column_number[name, column], tag) for name, column, tag in tagged)),
+            failed_tests=tuple(sorted(self._facts.failed_tests(number))),
         )
 
 
@@ -347,4 +375,5 @@ def _process(known: KnownProcess, numbers: Mapping[str, int], first: int, last: 
         owner=process.origin.declared.owner,
         description=process.origin.declared.description,
         catalog_type=known.catalog_type,
+        stated=known.stated,
     )

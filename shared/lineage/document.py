@@ -48,7 +48,10 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     or schema in it; either may be empty. `placeholder`: its type is no store that the catalog scans. `owner`,
     `description` and `tags` are what events declare of it. `namespace` and `full_name`: how events call it (the
     first by name of several spellings); empty where only the history or a tag names it, and `catalog` with the
-    qualified name where only the catalog does.
+    qualified name where only the catalog does. `hierarchy`: the levels that events declare, from the highest to itself,
+    as type and name. `written`: the time of the last run that wrote it, a number of `times`; `rows` and `size` (bytes):
+    how much that run wrote, if its events say so. `tested`: the time of the last result of a quality test, a number of
+    `times`; `passed_tests`: how many last passed.
     """
 
     qualified_name: str
@@ -62,6 +65,12 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     tags: tuple[str, ...] = ()
     namespace: str = ""
     full_name: str = ""
+    hierarchy: tuple[tuple[str, str], ...] = ()
+    rows: int | None = None
+    size: int | None = None
+    written: int = NOT_SET
+    tested: int = NOT_SET
+    passed_tests: int = 0
 
     @property
     def is_foreign(self) -> bool:
@@ -96,7 +105,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     text names. `unresolved_tables`: tables of the SQL text whose place no event gives. `statement`: the SQL of its last
     run without literals, if it was asked for. `owner` and `description`: what events declare of its job. `exact`:
     Spark's own plan decided its columns, so none is missing. `catalog_type`: its type in the catalog, if another
-    program wrote it there; no event has its flows and edges. Times are numbers of `times`.
+    program wrote it there; no event has its flows and edges. `stated`: what else the events of its last run state, as
+    pairs of a title and a text. Times are numbers of `times`.
     """
 
     qualified_name: str
@@ -122,6 +132,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     owner: str = ""
     description: str = ""
     catalog_type: str = ""
+    stated: tuple[tuple[str, str], ...] = ()
 
 
 class Edge(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):

@@ -49,6 +49,7 @@ def dataset_of(
         tags=tuple(sorted({tag_name(key, value) for key, value, column in declared.tags if not column})),
         namespace=event_name[0],
         full_name=event_name[1],
+        hierarchy=declared.levels,
     )
 
 

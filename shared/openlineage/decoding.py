@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from shared.errors import TooLarge, Unreadable
 from shared.openlineage.facets import DATASET, DATASETS, NAME, is_crowded
+from shared.openlineage.run_facets import Parent, RunRef
 from shared.openlineage.salvage import repaired, salvage
 from shared.openlineage.wire import (
     Dataset,
@@ -27,10 +28,8 @@ from shared.openlineage.wire import (
     JobEvent,
     JobFacets,
     JobType,
-    Parent,
     Run,
     RunEvent,
-    RunRef,
 )
 
 ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})

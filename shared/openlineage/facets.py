@@ -7,7 +7,7 @@ checks lengths and counts while it reads, at no cost. A part beyond its limit is
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -37,12 +37,14 @@ COLUMNS = Bound(what="columns of a data set, and of its column lineage", most=50
 SOURCES = Bound(what="source columns of a column", most=50_000, beyond=LEFT_OUT)
 OTHER_NAMES = Bound(what="other names of a data set", most=1_000, beyond=LEFT_OUT)
 STEPS = Bound(what="transformations of a source column", most=100, beyond=LEFT_OUT)
-PROPERTIES = Bound(what="environment properties", most=1_000, beyond=LEFT_OUT)
+PROPERTIES = Bound(what="properties and parameters of a run, and jobs it depends on", most=1_000, beyond=LEFT_OUT)
 TAGS = Bound(what="tags of a run, a job or a data set", most=50_000, beyond=LEFT_OUT)
 OWNERS = Bound(what="owners of a job or a data set", most=1_000, beyond=LEFT_OUT)
 DESCRIPTION = Bound(what="characters of a description", most=32_768, beyond=LEFT_OUT)
 ASSERTIONS = Bound(what="tests of a data set, and quantiles of a column", most=10_000, beyond=LEFT_OUT)
-ENTRIES = Bound(what="entries of explicit lineage", most=10_000, beyond=LEFT_OUT)
+ENTRIES = Bound(
+    what="entries of explicit lineage, parts of a subset, levels of a hierarchy", most=10_000, beyond=LEFT_OUT
+)
 VALUES = Bound(what="values in a part that is looked at", most=1_000_000, beyond=LEFT_OUT)
 """Counted by their commas, before anything is built: two bytes of JSON may become seventy of memory."""
 
@@ -296,3 +298,81 @@ class Metrics(Wire, frozen=True):
     file_count: int | None = None
     last_updated: Name | None = None
     column_metrics: Annotated[dict[ColumnName, ColumnMetrics], Columns] | None = None
+
+
+class Level(Wire, frozen=True):
+    """A level above a data set, or itself: `type` as DATABASE, SCHEMA or TABLE."""
+
+    type: Name
+    name: Name
+
+
+class Hierarchy(Wire, frozen=True):
+    """Where a data set lies, from the highest level to itself (HierarchyDatasetFacet 1-0-0)."""
+
+    hierarchy: Annotated[tuple[Level, ...], Entries] | None = None
+
+
+class FieldOperand(Wire, frozen=True, tag_field="type", tag="field"):
+    """A column in a comparison."""
+
+    field: ColumnName
+
+
+class LiteralOperand(Wire, frozen=True, tag_field="type", tag="literal"):
+    """A value in a comparison: data, which are never shown."""
+
+    value: str | None = None
+
+
+Operand = FieldOperand | LiteralOperand
+
+
+class Comparison(Wire, frozen=True, tag_field="type", tag="compare"):
+    """The rows for which a comparison (EQUAL, GREATER_THAN …) holds."""
+
+    left: Operand
+    right: Operand
+    comparison: Name
+
+
+class Partition(Wire, frozen=True):
+    """A partition by its columns and their values."""
+
+    identifier: Name | None = None
+    dimensions: Annotated[dict[ColumnName, Any], Properties] | None = None
+
+
+class Partitions(Wire, frozen=True, tag_field="type", tag="partition"):
+    """The rows in these partitions."""
+
+    partitions: Annotated[tuple[Partition, ...], Entries] | None = None
+
+
+class Locations(Wire, frozen=True, tag_field="type", tag="location"):
+    """The rows at these locations."""
+
+    locations: Annotated[tuple[Name, ...], Entries] | None = None
+
+
+class Combination(Wire, frozen=True, tag_field="type", tag="binary"):
+    """Two conditions with AND or OR between them."""
+
+    left: "Condition"
+    right: "Condition"
+    operator: Name
+
+
+Condition = Combination | Comparison | Locations | Partitions
+
+
+class InputSubset(Wire, frozen=True):
+    """Which part of a data set was read (BaseSubsetDatasetFacet 1-0-0)."""
+
+    input_condition: Condition | None = None
+
+
+class OutputSubset(Wire, frozen=True):
+    """Which part of a data set was written (BaseSubsetDatasetFacet 1-0-0)."""
+
+    output_condition: Condition | None = None

@@ -10,7 +10,7 @@ import msgspec
 
 from shared.openlineage.connectors import CONNECTORS, with_copied_sources
 from shared.openlineage.decoding import ENDS, FLINK, RUNNING, Event
-from shared.openlineage.facets import description_in, owner_names, tag_values
+from shared.openlineage.facets import Level, description_in, owner_names, tag_values
 from shared.openlineage.run import (
     NO_SPARK_PROPERTIES,
     DatasetKey,
@@ -23,23 +23,18 @@ from shared.openlineage.run import (
     has_explicit_lineage,
     with_sources,
 )
+from shared.openlineage.run_facets import Captured, JobName, Parent, PlanFacet, RunFacets, SparkProperties
 from shared.openlineage.wire import (
     NO_SOURCE_CODE,
     STREAMING,
-    Captured,
     ColumnLineage,
     Dataset,
     DatasetFacets,
     Job,
     JobFacets,
-    JobName,
     OutputField,
-    Parent,
-    PlanFacet,
     RunEvent,
-    RunFacets,
     SchemaField,
-    SparkProperties,
     Symlinks,
 )
 
@@ -278,6 +273,7 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
     lineages: list[ColumnLineage] = []
     columns: Sequence[SchemaField] = ()
     states: set[tuple[str, DatasetKey | None]] = set()
+    levels: Sequence[Level] = ()
     for facets in all_facets:
         if (symlinks := facets.symlinks) and symlinks not in links:
             links.append(symlinks)
@@ -290,6 +286,8 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
             states.add(
                 (change.lifecycle_state_change.upper(), (previous.namespace, previous.name) if previous else None)
             )
+        if (place := facets.hierarchy) and place.hierarchy:
+            levels = place.hierarchy
     tags, owners, description = _declared(all_facets)
     return MergedDataset(
         namespace=key[0],
@@ -302,6 +300,7 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
         tags=tags,
         owners=owners,
         description=description,
+        levels=tuple([(level.type, level.name) for level in levels]) if levels else (),
     )
 
 

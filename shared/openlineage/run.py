@@ -18,16 +18,14 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.openlineage.facets import DATASET, DatasetLineage, LineageEntry, LineageSource
+from shared.openlineage.run_facets import Captured, JobName, PlanFacet
 from shared.openlineage.wire import (
     NO_SOURCE_CODE,
-    Captured,
     ColumnLineage,
     Dataset,
     DatasetFacets,
     InputField,
-    JobName,
     OutputField,
-    PlanFacet,
     RunEvent,
     SourceCodeLocation,
     is_stream,
@@ -46,8 +44,8 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `fields` and `rows` are the union of the column lineage facets: by output column, and for all rows. `schema` has the
     columns and types of the last event with a schema; `states` the lifecycle state changes (CREATE, OVERWRITE, ALTER,
     DROP, RENAME, TRUNCATE), each with the previous name if the name changed. `sources`: the data sets that explicit
-    lineage names as those that feed it; None without explicit lineage: all inputs of the run may. `tags`, `owners` and
-    `description` are what events declare of it.
+    lineage names as those that feed it; None without explicit lineage: all inputs of the run may. `tags`, `owners`,
+    `description` and `levels` (type and name, from the highest to itself) are what events declare of it.
     """
 
     namespace: str
@@ -61,6 +59,7 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tags: tuple[TagValue, ...] = ()
     owners: tuple[str, ...] = ()
     description: str = ""
+    levels: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> DatasetKey:

@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.json import Decoder
 
 from shared.openlineage.facets import Wire, is_crowded
+from shared.openlineage.run_facets import RunFacets
 from shared.openlineage.wire import (
     Dataset,
     DatasetEvent,
@@ -27,7 +28,6 @@ from shared.openlineage.wire import (
     OutputFacets,
     Run,
     RunEvent,
-    RunFacets,
 )
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")

@@ -1,13 +1,13 @@
 """OpenLineage's wire format: the parts of the JSON that Throughline uses.
 
-Shapes follow the OpenLineage specification 2-0-2 (RunEvent, JobEvent, DatasetEvent) and its facets: ParentRunFacet,
-ProcessingEngineRunFacet, SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0, SQLJobFacet, JobTypeJobFacet,
-SchemaDatasetFacet, LifecycleStateChangeDatasetFacet and OutputStatisticsOutputDatasetFacet; `facets` has tags, owners,
-descriptions, quality and explicit lineage. Parts that are not named here are skipped without being built. Field names
-are the specification's in snake case; unset and null mean the same. `facets` has the size limits.
+Shapes follow the OpenLineage specification 2-0-2 (RunEvent, JobEvent, DatasetEvent) and its facets:
+SymlinksDatasetFacet, ColumnLineageDatasetFacet 1-0-0 to 1-2-0, SQLJobFacet, JobTypeJobFacet, SchemaDatasetFacet,
+LifecycleStateChangeDatasetFacet and OutputStatisticsOutputDatasetFacet; `run_facets` has those of runs, `facets` tags,
+owners, descriptions, quality, subsets and explicit lineage. Parts that are not named here are skipped without being
+built. Field names are the specification's in snake case; unset and null mean the same. `facets` has the size limits.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import field
 
@@ -18,13 +18,14 @@ from shared.openlineage.facets import (
     DatasetLineage,
     Documentation,
     Expectations,
+    Hierarchy,
+    InputSubset,
     JobLineage,
     Metrics,
     Name,
     OtherNames,
+    OutputSubset,
     Ownership,
-    Properties,
-    RunTests,
     Sources,
     Steps,
     Tags,
@@ -32,6 +33,7 @@ from shared.openlineage.facets import (
     Transformation,
     Wire,
 )
+from shared.openlineage.run_facets import JobName, Parent, RunFacets, RunRef
 
 STREAMING = "STREAMING"
 """The processing type of streams."""
@@ -91,13 +93,6 @@ class Symlinks(Wire, frozen=True):
     identifiers: Annotated[tuple[Symlink, ...], OtherNames] | None = None
 
 
-class JobName(Wire, frozen=True):
-    """A job by namespace and name."""
-
-    namespace: Name
-    name: Name
-
-
 class DatasetName(Wire, frozen=True):
     """A data set by namespace and name."""
 
@@ -125,6 +120,7 @@ class InputFacets(Wire, frozen=True):
     data_quality_assertions: Assertions | None = None
     data_quality_metrics: Metrics | None = None
     great_expectations: Expectations | None = field(name="greatExpectations_assertions", default=None)
+    subset: InputSubset | None = None
 
     @property
     def quality(self) -> Quality:
@@ -136,6 +132,7 @@ class OutputFacets(Wire, frozen=True):
     """Facets of a data set as an output of this run."""
 
     output_statistics: Statistics | None = None
+    subset: OutputSubset | None = None
 
 
 class DatasetFacets(Wire, frozen=True):
@@ -151,6 +148,7 @@ class DatasetFacets(Wire, frozen=True):
     data_quality_assertions: Assertions | None = None
     data_quality_metrics: Metrics | None = None
     lineage: DatasetLineage | None = None
+    hierarchy: Hierarchy | None = None
 
     @property
     def quality(self) -> Quality:
@@ -166,92 +164,6 @@ class Dataset(Wire, frozen=True):
     facets: DatasetFacets | None = None
     input_facets: InputFacets | None = None
     output_facets: OutputFacets | None = None
-
-
-class RunRef(Wire, frozen=True):
-    """A run by its id."""
-
-    run_id: str
-
-
-class Parent(Wire, frozen=True):
-    """The application (or task) that a run belongs to."""
-
-    run: RunRef
-    job: JobName
-
-
-class EnvironmentProperties(Wire, frozen=True):
-    """Databricks' properties, which the listener nests twice under one name."""
-
-    values: Annotated[dict[str, Any], Properties] | None = field(name="environment-properties", default=None)
-
-
-class Captured(Wire, frozen=True):
-    """The Spark properties that identify workspace and job on Azure's platforms (Fabric's are named trident). The
-    listener sends those that `spark.openlineage.capturedProperties` names.
-    """
-
-    databricks_host: Name | None = field(name="spark.databricks.workspaceUrl", default=None)
-    synapse_workspace: Name | None = field(name="spark.synapse.workspace.name", default=None)
-    notebook: Name | None = field(name="spark.synapse.context.notebookname", default=None)
-    fabric_workspace: Name | None = field(name="trident.artifact.workspace.id", default=None)
-    fabric_item: Name | None = field(name="trident.artifact.id", default=None)
-    fabric_item_name: Name | None = field(name="trident.artifact.name", default=None)
-    fabric_item_type: Name | None = field(name="trident.artifact.type", default=None)
-
-
-class SparkProperties(Wire, frozen=True):
-    """The listener's facet `spark_properties`, in every event of a Spark job."""
-
-    properties: Captured | None = None
-
-
-class ProcessingEngine(Wire, frozen=True):
-    """What ran the job, and the listener's version."""
-
-    name: str | None = None
-    version: str | None = None
-    openlineage_adapter_version: str | None = None
-
-
-class PlanFacet(Wire, frozen=True):
-    """The facet `throughline_plan`: Spark's analyzed plan of one execution, as throughline-plan.jar sends it.
-
-    `plan` is the document of this `format`, gzipped, in base64; None where the plan could not be written (`problem`).
-    `joined`: the event has the run id of the OpenLineage listener. `failed` is the class of the exception. `lost`: how
-    many plans of the application the jar could not send before.
-    """
-
-    format: int = 0
-    spark: str = ""
-    application: str = ""
-    execution: int = 0
-    root: str | None = None
-    joined: bool = False
-    failed: str | None = None
-    problem: str | None = None
-    plan: str | None = None
-    lost: int = 0
-
-
-class HiveQuery(Wire, frozen=True):
-    """The facet `hive_query` of Hive's hook: what the query does, as Hive calls it (`CREATETABLE_AS_SELECT`)."""
-
-    operation_name: Name | None = None
-
-
-class RunFacets(Wire, frozen=True):
-    """Facets of a run."""
-
-    parent: Parent | None = None
-    environment_properties: EnvironmentProperties | None = field(name="environment-properties", default=None)
-    processing_engine: ProcessingEngine | None = field(name="processing_engine", default=None)
-    spark_properties: SparkProperties | None = field(name="spark_properties", default=None)
-    plan: PlanFacet | None = field(name="throughline_plan", default=None)
-    hive_query: HiveQuery | None = field(name="hive_query", default=None)
-    test: RunTests | None = None
-    tags: Tags | None = None
 
 
 class Run(Wire, frozen=True):
@@ -363,8 +275,41 @@ class RunEvent(Wire, frozen=True):
     @property
     def has_quality(self) -> bool:
         """Whether it tests or measures a data set."""
-        facets = (part for dataset in self.datasets for part in (dataset.input_facets, dataset.facets) if part)
-        return bool(self.tests) or any(any(part.quality) for part in facets)
+        if self.tests:
+            return True
+        for dataset in self.datasets:  # a loop, because it is run for each event: any() takes twice as long
+            facets, input_facets = dataset.facets, dataset.input_facets
+            if facets and (facets.data_quality_assertions or facets.data_quality_metrics):
+                return True
+            if input_facets and (
+                input_facets.data_quality_assertions
+                or input_facets.great_expectations
+                or input_facets.data_quality_metrics
+            ):
+                return True
+        return False
+
+    @property
+    def states_facts(self) -> bool:
+        """Whether it has parameters, jobs before or after it, facets of Hive's or Flink's own, or subsets."""
+        facets = self.run.facets
+        if facets and (
+            facets.execution_parameters
+            or facets.job_dependencies
+            or facets.hive_query
+            or facets.hive_session
+            or facets.hive_properties
+            or facets.flink_job
+            or facets.checkpoints
+        ):
+            return True
+        for source in self.inputs or ():  # loops, because they are run for each event: any() takes twice as long
+            if (input_facets := source.input_facets) and input_facets.subset:
+                return True
+        for sink in self.outputs or ():  # noqa: SIM110 - the same
+            if (output_facets := sink.output_facets) and output_facets.subset:
+                return True
+        return False
 
     @property
     def parent(self) -> Parent | None:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.openlineage.run import DatasetKey, MergedDataset
-from shared.openlineage.wire import PlanFacet
+from shared.openlineage.run_facets import PlanFacet
 from shared.plans.commands import NO_PLACE, ROW_CHANGES, output_at, relation_of
 from shared.plans.evaluation import Evaluated, EvaluatedColumn, Evaluation
 from shared.plans.nodes.document import Document, Node, UnreadablePlan, kind, nodes, ref, unpack

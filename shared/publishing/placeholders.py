@@ -22,7 +22,7 @@ import msgspec
 from msgspec import structs
 
 from shared.atlas.columns import weight
-from shared.atlas.entities import AssetEntity, asset_entity
+from shared.atlas.entities import LAST_TESTS, AssetEntity, asset_entity
 from shared.catalog.port import MOST_GUIDS, AssetKey, Catalog, batches
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset, AssetSchema, Process
@@ -77,7 +77,7 @@ def described(record: AssetRecord) -> AssetEntity:
     state, schema, promise = record.state, record.schema, record.promise_now
     lifecycle = state.sentence if state else ""
     if promise is None:
-        return asset_entity(asset, lifecycle, schema.columns, schema.declared)
+        return asset_entity(asset, lifecycle, schema.columns, schema.declared, tests=record.tests)
     return asset_entity(
         asset,
         " ".join(filter(None, (lifecycle, promise.sentence))),
@@ -85,12 +85,14 @@ def described(record: AssetRecord) -> AssetEntity:
         schema.declared,
         properties=(promise.status, promise.title),
         promised_owner=bool(promise.declared.owner),
+        tests=record.tests,
     )
 
 
 def shown_digest(entity: AssetEntity) -> str:
-    """A digest of what a placeholder shows."""
-    return digest_of(msgspec.json.encode((entity.attributes, entity.columns)))
+    """A digest of what a placeholder shows but for the results of quality tests, which travel with another change."""
+    attributes = [(name, text.partition(LAST_TESTS)[0]) for name, text in entity.attributes]
+    return digest_of(msgspec.json.encode((attributes, entity.columns)))
 
 
 def is_outdated(record: AssetRecord) -> bool:

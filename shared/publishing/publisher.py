@@ -200,7 +200,8 @@ class _Drain:
             record = record or AssetRecord(own=changes.asset.key)
         if record:
             latest = [Change(change.time, change.state, change.became) for change in changes.latest] if changes else []
-            rows.put(record.with_changes(application, changes.asset if changes else None, tuple(latest)))
+            record = record.with_changes(application, changes.asset if changes else None, tuple(latest))
+            rows.put(record.with_tests(changes.tests) if changes else record)
 
     def _steps(
         self, processes: Sequence[QueueEntry], assets: Sequence[QueueEntry]

@@ -112,7 +112,8 @@ class Settler:
         self.finish([Settled(entry=entry, later=replace(entry, since=entry.since or now)) for entry in untried])
         for key, due in sorted(description.later.items()):
             entry = self._asset(key)
-            self.finish([Settled(entry=entry, later=QueueEntry(target=entry.target, due=due, revisit=True))])
+            later = QueueEntry(target=entry.target, due=due, revisit=True)
+            self.finish([Settled(entry=entry, later=later, is_published=True)])
         for key, error in sorted(description.errors.items()):
             is_refused = isinstance(error, CatalogRefused) and not error.no_access
             self.put_off(self._asset(key), error, isolated=is_refused, on_record=True)

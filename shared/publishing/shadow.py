@@ -119,7 +119,7 @@ class Rehearsal:
     def describe(self, entries: Sequence[QueueEntry]) -> None:
         """Hold the descriptions of these data sets back."""
         self._describe([entry.key for entry in entries])
-        self.settler.finish([Settled(entry=entry) for entry in entries])
+        self.settler.finish([Settled(entry=entry, is_published=True) for entry in entries])
 
     def _describe(self, keys: Sequence[str]) -> None:
         rows, storage = self.context.assets, self.context.storage

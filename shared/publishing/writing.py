@@ -202,7 +202,9 @@ class CatalogWriter:
         self.settler.published.written += description.written
         self.settler.note(description)
         open_keys = {*description.later, *description.errors, *description.untried}
-        self.settler.finish([Settled(entry=entry) for entry in entries if entry.key not in open_keys])
+        self.settler.finish(
+            [Settled(entry=entry, is_published=True) for entry in entries if entry.key not in open_keys]
+        )
         if description.unavailable:
             raise description.unavailable
 

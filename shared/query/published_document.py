@@ -14,7 +14,7 @@ import gzip
 import logging
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 
@@ -29,10 +29,11 @@ from shared.foreign.remembered import foreign_known
 from shared.lineage.building import KnownProcess
 from shared.lineage.days.difference import difference, restored
 from shared.lineage.document import FORMAT, Health, LineageDocument, UnreadableDocumentError, decoded, encoded
+from shared.model import QualityTest
 from shared.publishing.context import PublishOptions
 from shared.query.recorded_document import FAILURES, document_of_known, failed_processes, known_process
 from shared.reading.processes import RecordedProcess, recorded_process, recorded_processes
-from shared.records.assets import all_assets, read_assets
+from shared.records.assets import all_assets, read_assets, records_by_key
 from shared.records.checkpoint import Checkpoint
 from shared.records.publish_queue import Mark, clear_marks, document_marks, is_held
 from shared.storage.locking import start_session
@@ -193,8 +194,9 @@ class _Publication:
             return False
         began = self.seconds()
         stored = stored_parts(self.storage, newest.parts) if newest and newest.whole == now.date() else None
-        changed = {mark.target for mark in marks}
-        parts = tuple(self._all() if stored is None else self._renewed(stored, changed))
+        changed = {mark.target for mark in marks if not mark.asset}
+        tested = {mark.asset for mark in marks if mark.asset}
+        parts = tuple(self._all() if stored is None else self._renewed(stored, changed, tested))
         data = encoded(self._document(parts))
         published = self._write(newest, data, parts, now, began, foreign=foreign_blob, whole=stored is None)
         clear_marks(self.storage, marks)
@@ -206,9 +208,14 @@ class _Publication:
         for recorded in recorded_processes(self.storage, self.options):
             yield from _part(recorded, known_process(recorded, matches, failed=recorded.key in failed))
 
-    def _renewed(self, stored: dict[str, PublishedPart], changed: set[str]) -> Iterator[PublishedPart]:
-        """The stored parts, with those of changed processes as they are now."""
-        yield from (part for key, part in stored.items() if key not in changed)
+    def _renewed(
+        self, stored: dict[str, PublishedPart], changed: set[str], tested: set[str]
+    ) -> Iterator[PublishedPart]:
+        """The stored parts, with those of changed processes, and the tests of changed data sets, as they are now."""
+        tests = {record.key[1]: record.tests for record in records_by_key(self.storage, sorted(tested)) if record.tests}
+        for key, part in stored.items():
+            if key not in changed:
+                yield _with_tests(part, tests)
         for key in sorted(changed):
             try:
                 recorded = recorded_process(self.storage, self.options, key)
@@ -309,6 +316,16 @@ class _Publication:
             _LOG.warning("the document of %s is kept whole: no difference from that of %s: %s", day, base, error)
             return None
         return daily_document(day, base), small
+
+
+def _with_tests(part: PublishedPart, tests: Mapping[str, tuple[QualityTest, ...]]) -> PublishedPart:
+    """A stored part with these results of quality tests, by data set, in place of those that it has of them."""
+    process = part.known.process
+    names = {asset.qualified_name for asset in (*process.inputs, *process.outputs)} & tests.keys()
+    if not names:
+        return part
+    latest = {**dict(part.known.tests), **{name: tests[name] for name in names}}
+    return structs.replace(part, known=structs.replace(part.known, tests=tuple(sorted(latest.items()))))
 
 
 def _part(recorded: RecordedProcess, known: KnownProcess | None) -> Iterator[PublishedPart]:

@@ -10,8 +10,9 @@ from shared.catalog.port import AssetKey
 from shared.classifying.attached import attached, with_classifications
 from shared.foreign.remembered import foreign_known
 from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.dataset_facts import Amount
 from shared.lineage.document import Health, LineageDocument
-from shared.model import Column, Process
+from shared.model import Column, Process, QualityTest
 from shared.openlineage.selection import MATCH_ALL
 from shared.publishing.context import PublishOptions
 from shared.publishing.last_run import statement_of
@@ -25,6 +26,7 @@ from shared.storage.port import Storage
 from shared.storage_layout import EXCLUDED, EXCLUDED_WRITE
 from shared.translation.excluded_jobs import ExcludedWrite, Writes, excluded_jobs
 from shared.translation.path_filter import asset_names
+from shared.translation.run.facts import RunFacts, amount_written
 from shared.translation.sql.statement_reader import redact
 
 FAILURES = frozenset({"FAIL", "ABORT"})
@@ -135,7 +137,25 @@ def known_process(
         last=recorded.seen.last if recorded.seen else None,
         last_run=recorded.last_supporter,
         health=_health(failed=failed, overdue=overdue),
+        stated=recorded.facts.stated if recorded.facts else (),
+        amounts=tuple(_amounts(process, recorded.facts)) if recorded.facts else (),
+        tests=tuple(_tests(recorded.process, matches)),
     )
+
+
+def _tests(process: Process, matches: Mapping[AssetKey, AssetRecord]) -> Iterator[tuple[str, tuple[QualityTest, ...]]]:
+    """The last results of the quality tests of a process's data sets, by their names in the catalog."""
+    for asset in (*process.inputs, *process.outputs):
+        record = matches.get(asset.key)
+        if record and record.tests:
+            yield record.key[1], record.tests
+
+
+def _amounts(process: Process, facts: RunFacts) -> Iterator[Amount]:
+    is_only = len(process.outputs) == 1
+    for asset in process.outputs:
+        if amount := amount_written(facts, asset, is_only=is_only):
+            yield Amount(asset.qualified_name, amount.rows, amount.size)
 
 
 def on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetRecord]) -> Process | None:

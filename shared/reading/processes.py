@@ -13,13 +13,14 @@ from shared.records.assets import all_assets, read_assets
 from shared.storage.port import Storage
 from shared.translation.path_filter import published
 from shared.translation.process.identity import is_check
+from shared.translation.run.facts import RunFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedProcess:
     """A recorded process as it should be now, with EXCLUDED in place of excluded inputs. `key`: its key in the ledger;
     `seen`: when runs contributed to it; `last_supporter`: the last run that supports it, in the application
-    `last_application`, as `last_listener` reported it; `starts`: when its last runs began to contribute, sorted.
+    `last_application`, with its `facts`; `starts`: when its last runs began to contribute, sorted.
     """
 
     key: str
@@ -27,7 +28,7 @@ class RecordedProcess:
     seen: Span | None
     last_supporter: str
     last_application: str = ""
-    last_listener: str = ""
+    facts: RunFacts | None = None
     starts: tuple[datetime, ...] = ()
 
 
@@ -55,7 +56,7 @@ def _recorded(storage: Storage, options: PublishOptions, rows: ProcessRows) -> R
         seen=rows.seen,
         last_supporter=latest[0][1].run_id if latest else "",
         last_application=latest[0][0] if latest else "",
-        last_listener=latest[0][1].facts.listener if latest else "",
+        facts=latest[0][1].facts if latest else None,
         starts=tuple(sorted(starts | set(rows.entry.forgotten.starts))),
     )
 

@@ -63,6 +63,7 @@ def recorded_run(
         plans_lost=record.plans_lost,
         run_text=record.run_text,
         omitted=record.omitted,
+        stated=record.stated,
     )
 
 

@@ -9,6 +9,7 @@ from shared.records.digest_set import contains, short
 from shared.records.states import State
 from shared.storage_layout import StoredEvent
 from shared.translation.run.facts import ColumnSource
+from shared.translation.run.stated_facts import StatedFact
 
 
 def _no_digests() -> "array[int]":
@@ -53,6 +54,7 @@ class RecordedRun:
     plans_lost: int = 0
     run_text: str = ""
     omitted: tuple[str, ...] = ()
+    stated: tuple[StatedFact, ...] = ()
 
     @property
     def is_over(self) -> bool:

@@ -21,7 +21,7 @@ from msgspec import structs
 
 from shared.catalog.port import AssetKey
 from shared.errors import ContentLost, WriteConflict
-from shared.model import NOTHING_DECLARED, Asset, AssetSchema, Declared
+from shared.model import NOTHING_DECLARED, Asset, AssetSchema, Declared, QualityTest, latest_tests
 from shared.records.cells import PackedCell
 from shared.records.landing import NEVER, NOTHING_BEGUN, Landing
 from shared.records.ledger import ledger_entries, request_rewrite
@@ -88,9 +88,9 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     result: a search is a call for each asset, and is not repeated where work was cut off in between.
 
     `reports`: the columns that processes report; `changes`: of the data set as a whole, by application, and by older
-    ones (`folded`). `shown`: digest of the placeholder as it was described last, empty where that is not known;
-    `with_columns`: it may have columns that we wrote; `landing`: when calls that describe it may take effect.
-    `promise`: what a contract says of it.
+    ones (`folded`). `tests`: the last results of its quality tests. `shown`: digest of the placeholder as it was
+    described last, empty where that is not known; `with_columns`: it may have columns that we wrote; `landing`: when
+    calls that describe it may take effect. `promise`: what a contract says of it.
     """
 
     own: AssetKey
@@ -107,6 +107,7 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     reports: tuple[ColumnReport, ...] = ()
     changes: dict[str, tuple[Change, ...]] = {}
     folded: tuple[Change, ...] = ()
+    tests: tuple[QualityTest, ...] = ()
     shown: str = ""
     with_columns: bool = True
     landing: Landing = NOTHING_BEGUN
@@ -180,6 +181,10 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             folded = tuple(sorted(latest.values()))
         return structs.replace(self, asset=self.asset or asset, changes=by_application, folded=folded)
 
+    def with_tests(self, tests: tuple[QualityTest, ...]) -> "AssetRecord":
+        """With these results of quality tests, as far as they are the last ones."""
+        return structs.replace(self, tests=latest_tests((*self.tests, *tests)))
+
     def with_report(self, process: str, report: ColumnReport | None) -> "AssetRecord":
         """With what a process (by qualified name) reports in place of what it reported so far; None: nothing."""
         rest = [
@@ -249,6 +254,14 @@ def read_assets(storage: Storage, keys: Iterable[AssetKey]) -> dict[AssetKey, As
     rows = {key: storage.read(ASSETS, ASSET_PARTITION, asset_key(key)) for key in keys}
     records = {key: _readable(row, storage) for key, row in rows.items() if row}
     return {key: record for key, record in records.items() if record}
+
+
+def records_by_key(storage: Storage, keys: Iterable[str]) -> Iterator[AssetRecord]:
+    """The records with these keys of rows, as far as there are any: a point read each."""
+    for key in keys:
+        row = storage.read(ASSETS, ASSET_PARTITION, key)
+        if row and (record := _readable(row, storage)):
+            yield record
 
 
 def asset_states(storage: Storage) -> tuple[AssetState, ...]:

@@ -17,9 +17,11 @@ from shared.storage_layout import FORWARD_PARTITION, PUBLISH_QUEUE, QUEUE_PARTIT
 from shared.telemetry.port import Fact
 
 PROCESS_KIND, ASSET_KIND, DOCUMENT_KIND, FORWARD_KIND = "process", "asset", "document", "forward"
-"""What a mark is about: a process or a data set to be published, a published process for the document, a run to be
+"""What a mark is about: a process or a data set to be published, a published one for the document, a run to be
 forwarded.
 """
+_OF_ASSET = "asset:"
+"""Prefix of the targets of marks for the document that are about a data set."""
 _MARK, _PAUSE, _HOLD, _OWNER = "mark|", "!pause", "!hold", "!owner"
 _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -72,6 +74,11 @@ class Mark:
             sender=str(row.values.get("sender", "")),
             etag=row.etag,
         )
+
+    @property
+    def asset(self) -> str:
+        """The key of the data set that a mark for the document is about; empty if that is a process."""
+        return self.target.removeprefix(_OF_ASSET) if self.target.startswith(_OF_ASSET) else ""
 
     @property
     def entry(self) -> str:
@@ -303,9 +310,9 @@ def _delete(row: Row) -> Operation:
 def settle(storage: Storage, settled: Sequence[Settled], *, documents: bool = False) -> None:
     """Take entries off the queue, or put them off, in as few transactions as possible. An entry that was marked or
     enqueued meanwhile stays; one that another publisher has taken off is put off all the same. `documents`: leave marks
-    for the document of the processes that are published.
+    for the document of the processes and data sets that are published.
     """
-    published = (item.entry for item in settled if documents and item.is_published and not item.entry.is_asset)
+    published = (item.entry for item in settled if documents and item.is_published)
     marks = {entry.target: _document(entry) for entry in published}
     _settle(storage, [item.operations(marks) for item in settled])
 
@@ -338,7 +345,7 @@ def _transact(storage: Storage, groups: Sequence[Sequence[Operation]]) -> None:
 
 
 def document_marks(storage: Storage) -> tuple[Mark, ...]:
-    """The marks for the document: the processes that were published since it was made. One query."""
+    """The marks for the document: the processes and data sets that were published since it was made. One query."""
     prefix = f"{_MARK}{DOCUMENT_KIND}|"
     rows = storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION, since=prefix, before=f"{prefix}~")
     return tuple(map(Mark.of, rows))
@@ -365,7 +372,8 @@ def is_held(storage: Storage) -> bool:
 
 def _document(entry: QueueEntry) -> Mark:
     version = max((mark.version for mark in entry.marks), default=0)
-    return Mark(kind=DOCUMENT_KIND, target=entry.key, application="", version=version, since=entry.since)
+    target = f"{_OF_ASSET}{entry.key}" if entry.is_asset else entry.key
+    return Mark(kind=DOCUMENT_KIND, target=target, application="", version=version, since=entry.since)
 
 
 def claim(storage: Storage, owner: str) -> None:

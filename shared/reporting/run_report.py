@@ -19,6 +19,7 @@ from shared.storage.port import Storage
 from shared.storage_layout import QUEUE_PARTITION, SHADOW
 from shared.sweeping.retries import retry_states
 from shared.translation.reference import NO_PROCESS
+from shared.translation.run.stated_facts import StatedFact
 
 NOT_PROCESSED = "not processed yet"
 FORGOTTEN = "forgotten"
@@ -65,7 +66,7 @@ class RunReport:
     them are upper bounds; `plan_gaps`: the parts of
     a plan that no rule knows; `rows_from`: where rows come from that no data set has; `omitted`: the parts of its
     events that can't be used. `run_text`: the run's id as its
-    events have it, where that is no UUID.
+    events have it, where that is no UUID; `stated`: what else they state of it, as pairs of a title and a text.
     """
 
     run_id: str
@@ -85,6 +86,7 @@ class RunReport:
     rows_from: tuple[str, ...] = ()
     omitted: tuple[str, ...] = ()
     run_text: str = ""
+    stated: tuple[StatedFact, ...] = ()
 
 
 def run_report(
@@ -119,6 +121,7 @@ def run_report(
         rows_from=run.rows_from,
         omitted=run.omitted,
         run_text=run.run_text,
+        stated=run.stated,
     )
 
 

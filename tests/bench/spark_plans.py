@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from shared.openlineage.wire import PlanFacet
+from shared.openlineage.run_facets import PlanFacet
 from shared.plans.nodes.document import unpack
 from shared.plans.reader import read_plan
 from tests.bench.figures import ROOT, Figure, Rounds

@@ -6,7 +6,7 @@ from shared.naming.canonical import canonical
 from shared.naming.names import explain
 from shared.naming.stores import STORES
 from shared.naming.stores.families import RunEnvironment
-from shared.secrets import without_secrets
+from shared.secrets import parameter_without_secrets, without_secrets
 
 SECRET = "S3cr3t"  # noqa: S105 - it opens nothing
 SAS = f"sv=2024-11-04&se=2026-11-21T00%3A00%3A00Z&sr=c&sig={SECRET}%2B/{SECRET}%3D"
@@ -187,3 +187,21 @@ def test_hostile_spellings_are_read_in_no_time(piece: str) -> None:
     for prefix in ("", "x://h/", "oracle:thin:", "s3a://k:", f"{LAKE}/"):
         without_secrets(prefix + long, long)
         without_secrets("s3a://k:v", prefix + long)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("db.password", "hunter2 with blanks", "***"),
+        ("db.password", "1234", "***"),
+        ("db.password", ";x", "***"),
+        ("api_key", "'quoted'", "***"),
+        ("password", "", ""),
+        ("max_tokens", "100", "100"),
+        ("day", "2026-11-21", "2026-11-21"),
+        ("url", "https://a/b?sig=abc", "https://a/b?sig=***"),
+        ("config", '{"password": "hunter2"}', '{"password": ***}'),
+    ],
+)
+def test_a_parameter_is_hidden_by_its_key_or_without_the_secrets_in_it(key: str, value: str, text: str) -> None:
+    assert parameter_without_secrets(key, value) == text

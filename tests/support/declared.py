@@ -12,11 +12,12 @@ from shared.openlineage.decoding import Event
 from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun
 from shared.translation.run.datasets import Place
+from shared.translation.run.facts import facts_of
 from shared.translation.run.quality import TEST, quality_results
 from tests.capture.scenario import scenarios
 from throughline.local.spark.truth import holds
 
-KINDS = ("tests", "measures", "tags", "owners", "descriptions")
+KINDS = ("tests", "measures", "tags", "owners", "descriptions", "levels", "stated")
 _ROOT = "/data/throughline/"
 _CLIENT_VERSION_TAG = "openlineage_client_version"
 _PLACE = Place(names=BUILT_IN, environment=NO_ENVIRONMENT)
@@ -51,8 +52,12 @@ def declared_of(events: Iterable[Event]) -> Declared:
             kind, value = ("tests", each.success) if each.kind == TEST else ("measures", each.value)
             found[kind].add((each.dataset.removeprefix(_ROOT), each.column, each.name, value))
     for _, own in groupby(ordered, key=lambda event: event.run_id):
-        for kind, row in _of_run(merge(list(own))):
+        run_events = list(own)
+        run = merge(run_events)
+        for kind, row in _of_run(run):
             found[kind].add(row)
+        stated = facts_of(run, run_events).stated
+        found["stated"].update((title.replace(_ROOT, ""), text.replace(_ROOT, "")) for title, text in stated)
     return found
 
 
@@ -72,3 +77,6 @@ def _of_run(run: MergedRun) -> Iterator[tuple[str, Row]]:
             yield "owners", (name, owner)
         if description:
             yield "descriptions", (name, description)
+    for dataset in (*run.inputs, *run.outputs):
+        if dataset.levels:
+            yield "levels", (dataset.name, *(f"{type_} {name}" for type_, name in dataset.levels))

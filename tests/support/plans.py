@@ -7,7 +7,7 @@ from typing import Any
 
 from shared.model import OPAQUE
 from shared.openlineage.run import MergedDataset
-from shared.openlineage.wire import PlanFacet
+from shared.openlineage.run_facets import PlanFacet
 
 Json = dict[str, Any]
 

@@ -69,6 +69,13 @@ def body(kind: str, second: int, *, run: str = "planted", job: str = JOB) -> dic
                 },
                 "environment-properties": {"environment-properties": PROPERTIES},
                 "spark_properties": {"properties": {"spark.my.password": SECRET}},
+                "executionParameters": {
+                    "parameters": [
+                        {"key": "db.password", "value": SECRET},
+                        {"key": "landing", "value": f"https://lake.blob.core.windows.net/in?{SAS}"},
+                    ]
+                },
+                "hive_properties": {"properties": {"javax.jdo.option.ConnectionPassword": SECRET}},
                 "spark.logicalPlan": {"plan": [{"value": SECRET}]},
                 "errorMessage": {"message": f"could not log in with {SECRET}", "stackTrace": SECRET},
             },

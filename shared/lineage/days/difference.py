@@ -29,6 +29,7 @@ _PARTS: Mapping[str, Any] = MappingProxyType(
 """The fields that hold items, with their types, in an order in which none refers to a later one."""
 _NUMBERS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
+        "datasets": {"written": "times", "tested": "times"},
         "columns": {"dataset": "datasets"},
         "processes": {
             "inputs": "datasets",

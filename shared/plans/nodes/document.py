@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from shared.errors import Refused
-from shared.openlineage.wire import PlanFacet
+from shared.openlineage.run_facets import PlanFacet
 
 MAX_BYTES = 20 * 1024 * 1024
 """Of an unpacked document: the jar's own limit."""

@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from shared.model import NOTHING_DECLARED, Declared, Origin
 from shared.openlineage.run import MergedRun, TagValue
-from shared.openlineage.wire import Captured, SourceCodeLocation
+from shared.openlineage.run_facets import Captured
+from shared.openlineage.wire import SourceCodeLocation
 from shared.secrets import address_without_secrets, short_text, text_without_secrets
 from shared.translation.process.identity import JobIdentity
 from shared.translation.process.job_names import NOTEBOOK_PATH, notebook, text_property, workspace
@@ -140,21 +141,27 @@ _MAX_OWNERS = 20
 _MAX_OWNER = 1_000
 _MAX_DESCRIPTION = 8_000
 _MAX_TAGS = 10_000
+_MAX_LEVELS = 20
 
 
-def declared_as(owners: Sequence[str], description: str, tags: Sequence[TagValue]) -> Declared:
-    """The owners as one text, the description, and the tags."""
-    if not (owners or description or tags):
+def declared_as(
+    owners: Sequence[str], description: str, tags: Sequence[TagValue], levels: Sequence[tuple[str, str]] = ()
+) -> Declared:
+    """The owners as one text, the description, the tags, and the levels of a hierarchy."""
+    if not (owners or description or tags or levels):
         return NOTHING_DECLARED
     return Declared(
         owner=text_without_secrets(", ".join(owners[:_MAX_OWNERS]))[:_MAX_OWNER],
         description=text_without_secrets(description)[:_MAX_DESCRIPTION],
         tags=tuple((key, text_without_secrets(value), column) for key, value, column in tags[:_MAX_TAGS]),
+        levels=tuple((short_text(type_), short_text(name)) for type_, name in levels[:_MAX_LEVELS]),
     )
 
 
 def joined_declarations(declarations: Iterable[Declared]) -> Declared:
-    """Several as one, whatever their order: of different texts the longest, then the greatest; all tags."""
+    """Several as one, whatever their order: of different texts and hierarchies the longest, then the greatest; all
+    tags.
+    """
     different = set(declarations) - {NOTHING_DECLARED}
     if len(different) < 2:  # noqa: PLR2004 - one, or none
         return different.pop() if different else NOTHING_DECLARED
@@ -162,6 +169,7 @@ def joined_declarations(declarations: Iterable[Declared]) -> Declared:
         owner=fullest(declared.owner for declared in different),
         description=fullest(declared.description for declared in different),
         tags=tuple(sorted({tag for declared in different for tag in declared.tags}))[:_MAX_TAGS],
+        levels=max((declared.levels for declared in different), key=lambda levels: (len(levels), levels)),
     )
 
 

@@ -194,7 +194,7 @@ def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchem
         AssetSchema(
             qualified_name=asset.qualified_name,
             columns=dataset.schema,
-            declared=declared_as(dataset.owners, dataset.description, dataset.tags),
+            declared=declared_as(dataset.owners, dataset.description, dataset.tags, dataset.levels),
         )
         for asset, dataset, _ in _datasets_to_report(datasets)
         if asset.qualified_name in names

@@ -14,13 +14,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from shared.model import Process
+from shared.model import Asset, Process
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import ordered
 from shared.openlineage.run import MergedRun
 from shared.secrets import MAX_SHORT_TEXT, short_text, without_secrets
 from shared.translation.process.job_names import JOB_ID, NOTEBOOK_PATH, text_property, workspace
 from shared.translation.process.origin import code_address, engine_of
+from shared.translation.run.stated_facts import StatedFact, stated_facts
 from shared.translation.sql.statement_reader import redact
 
 _MAX_STATEMENT = 2_000
@@ -43,7 +44,8 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     WITH_UPPER_BOUNDS where code that it does not show makes some of them; else `plan_gaps` names the parts of the plan,
     if there was one, that no rule knows. `plan_differs`: the listener's events say something else of its columns, or
     nothing. `rows_from`: where rows come from that no data set or column has. `code`: the address of the job's
-    code as it ran, at `commit`.
+    code as it ran, at `commit`. `stated`: what else events state of
+    it, as pairs of a title and a text.
     """
 
     first: datetime
@@ -64,6 +66,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     plan_differs: bool = False
     code: str = ""
     commit: str = ""
+    stated: tuple[StatedFact, ...] = ()
 
 
 BY_PLAN = "plan"
@@ -128,7 +131,9 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
     """The facts of a run from its events; the latest values count."""
     engine = listener = ""
     amounts: dict[tuple[str, str], Written] = {}
-    for event in ordered(filter(_has_facts, events)):
+    with_facts = ordered(filter(_has_facts, events))
+    stating = [event.body for event in with_facts if event.body and event.body.states_facts]
+    for event in with_facts:
         facets = event.body.run.facets if event.body else None
         if facets and facets.processing_engine:
             spark_engine = facets.processing_engine
@@ -164,15 +169,18 @@ def facts_of(run: MergedRun, events: Iterable[Event]) -> RunFacts:
         plan_differs=run.plan_differs,
         code=code_address(run.source_code),
         commit=short_text(run.source_code.version),
+        stated=stated_facts(stating) if stating else (),
     )
 
 
 def _has_facts(event: Event) -> bool:
-    """Whether an event may name the engine or amounts. Those with a plan name neither, and the listener's event of the
-    same time need not be compared with them.
+    """Whether an event may name the engine or amounts, or states other facts. Those with a plan do not, and the
+    listener's event of the same time need not be compared with them.
     """
     body = event.body
-    return body is not None and bool(body.outputs or (body.run.facets and body.run.facets.processing_engine))
+    if body is None:
+        return False
+    return bool(body.outputs or (body.run.facets and body.run.facets.processing_engine) or body.states_facts)
 
 
 _ACCOUNT = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
@@ -199,6 +207,14 @@ def _link(properties: Mapping[str, Any], host: str) -> str:
     return f"https://{host}/#workspace{quote(notebook)}" if notebook else ""
 
 
+def amount_written(facts: RunFacts, asset: Asset, *, is_only: bool) -> Written | None:
+    """How much a run wrote to a data set; `is_only`: it wrote no other one, which may have another name there."""
+    amounts = [amount for amount in facts.written if (amount.namespace, amount.name) == (asset.namespace, asset.name)]
+    if not amounts and is_only and len(facts.written) == 1:
+        amounts = list(facts.written)
+    return amounts[0] if amounts else None
+
+
 def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
     """A few lines for people: the facts that concern this process, and the SQL statement without literals."""
     outcome = f", succeeded in {_duration((facts.last - facts.first).total_seconds())}" if facts.ended else ""
@@ -210,6 +226,7 @@ def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
         facts.link,
         _sentence("Engine", facts.engine, ("with listener", facts.listener)),
         _sentence("Code", facts.code, ("at commit", facts.commit)),
+        *(f"{title[:1].upper()}{title[1:]}: {text}." for title, text in facts.stated),
         f"SQL: {redact(statement)[:_MAX_STATEMENT]}" if statement else "",
     ]
     return "\n".join(filter(None, lines))
@@ -221,10 +238,8 @@ def _sentence(title: str, value: str, *phrases: tuple[str, str]) -> str:
 
 
 def _amounts(facts: RunFacts, process: Process) -> str:
-    sinks = {(asset.namespace, asset.name) for asset in process.outputs}
-    amounts = [amount for amount in facts.written if (amount.namespace, amount.name) in sinks]
-    if not amounts and len(facts.written) == 1 and len(process.outputs) == 1:
-        amounts = list(facts.written)  # the only output, under another of its names
+    is_only = len(process.outputs) == 1
+    amounts = [amount for asset in process.outputs if (amount := amount_written(facts, asset, is_only=is_only))]
     rows = [amount.rows for amount in amounts if amount.rows is not None]
     sizes = [amount.size for amount in amounts if amount.size is not None]
     return (f"; {sum(rows):,} rows" if rows else "") + (f"{',' if rows else ';'} {_size(sum(sizes))}" if sizes else "")

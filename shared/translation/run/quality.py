@@ -6,12 +6,14 @@ them for inputs; those of outputs count alike. Tests of Great Expectations have 
 sends such a test in both places.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
 
+from shared.model import Asset, QualityTest, latest_tests
+from shared.openlineage.decoding import Event
 from shared.openlineage.facets import Assertions, ColumnMetrics, Expectations, Metrics, TestExecution
 from shared.openlineage.run import MergedDataset
 from shared.openlineage.wire import Dataset, RunEvent
@@ -55,6 +57,30 @@ def quality_results(body: RunEvent, place: Place) -> tuple[QualityResult, ...]:
         makers = [_of(dataset, place) for dataset in body.inputs or ()] or [_OF_NO_DATA_SET]
         results.update(_executed(make, test) for make in makers for test in body.tests if test.status != _NOT_EXECUTED)
     return tuple(sorted(results, key=repr))
+
+
+def tests_by_asset(events: Iterable[Event], place: Place) -> dict[Asset, tuple[QualityTest, ...]]:
+    """The last result of each test of a run, by data set."""
+    tests: dict[Asset, list[QualityTest]] = {}
+    for event in events:
+        body = event.body
+        if body is None or not body.has_quality:
+            continue
+        assets = {asset.qualified_name: asset for asset in map(place.asset, map(_named, body.datasets))}
+        for result in quality_results(body, place):
+            asset = assets.get(result.qualified_name)
+            if asset is None or result.kind != TEST:
+                continue
+            test = QualityTest(
+                at=event.time,
+                column=short_text(result.column),
+                name=result.name,
+                passed=bool(result.success),
+                job=short_text(body.job.name),
+                severity=result.severity,
+            )
+            tests.setdefault(asset, []).append(test)
+    return {asset: latest_tests(results) for asset, results in tests.items()}
 
 
 _PASSED, _NOT_EXECUTED = "pass", "skip"

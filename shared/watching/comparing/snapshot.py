@@ -14,7 +14,7 @@ from statistics import median
 import msgspec
 from msgspec import structs
 
-from shared.lineage.document import NOT_SET, FailedTest, Health, LineageDocument
+from shared.lineage.document import NOT_SET, Dataset, FailedTest, Health, LineageDocument
 
 FORMAT = 1
 
@@ -59,6 +59,20 @@ def snapshot_of(
     return Snapshot(document=_timeless(document), overdue=tuple(sorted(overdue)), broken=tuple(sorted(broken)))
 
 
+def _lasting(dataset: Dataset) -> Dataset:
+    return structs.replace(
+        dataset,
+        description="",
+        tags=(),
+        hierarchy=(),
+        rows=None,
+        size=None,
+        written=NOT_SET,
+        tested=NOT_SET,
+        passed_tests=0,
+    )
+
+
 def _timeless(document: LineageDocument) -> LineageDocument:
     flows = {structs.replace(flow, valid_from=NOT_SET) for flow in document.flows if flow.valid_to == NOT_SET}
     edges = {
@@ -76,6 +90,7 @@ def _timeless(document: LineageDocument) -> LineageDocument:
             statement="",
             operations=(),
             description="",
+            stated=(),
         )
         for process in document.processes
     )
@@ -84,7 +99,7 @@ def _timeless(document: LineageDocument) -> LineageDocument:
         document,
         history=False,
         times=(),
-        datasets=tuple(structs.replace(dataset, description="", tags=()) for dataset in document.datasets),
+        datasets=tuple(_lasting(dataset) for dataset in document.datasets),
         processes=processes,
         flows=tuple(sorted(flows)),
         edges=tuple(sorted(edges)),

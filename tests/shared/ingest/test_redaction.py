@@ -57,6 +57,12 @@ _KEPT = {"spark.databricks.notebook.path", "spark.databricks.job.id", "mountPoin
 _KEPT |= {f"spark.databricks.clusterUsageTags.{name}" for name in ("clusterAllTags", "clusterName")}
 
 
+_KEPT_FACETS = {
+    *("parent", "environment-properties", "processing_engine", "throughline_plan", "tags"),
+    *("executionParameters", "jobDependencies"),
+}
+
+
 @every_capture
 def test_no_literal_and_no_property_is_stored(path: Path) -> None:
     for line, raw in zip(path.read_bytes().splitlines(), _redacted(path), strict=True):
@@ -65,7 +71,7 @@ def test_no_literal_and_no_property_is_stored(path: Path) -> None:
         assert set(_TEXT.findall(query)) <= {"?"}
         assert not re.search(r"(?<![\w`.\-/])[1-9]\d*(?![\w`\-/])", re.sub(r"`[^`]*`", "", query))
         facets = stored["run"].get("facets", {})
-        assert set(facets) <= {"parent", "environment-properties", "processing_engine", "throughline_plan", "tags"}
+        assert set(facets) <= _KEPT_FACETS
         if plan := facets.get("throughline_plan", {}).get("plan"):
             literals = re.findall(r'\{"k":"Literal"[^}]*\}', gzip.decompress(base64.b64decode(plan)).decode())
             assert [each for each in literals if not re.fullmatch(r'\{"k":"Literal"(,"t":"[^"]*")?\}', each)] == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shared.openlineage.wire import PlanFacet
+from shared.openlineage.run_facets import PlanFacet
 from shared.plans.nodes.document import UnreadablePlan
 from shared.plans.reader import read_plan
 from tests.support.golden import GOLDEN

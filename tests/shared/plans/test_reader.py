@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from shared.openlineage.wire import PlanFacet
+from shared.openlineage.run_facets import PlanFacet
 from shared.plans.commands import NO_PLACE
 from shared.plans.nodes.document import MAX_BYTES, UnreadablePlan
 from shared.plans.reader import PlanLineage, read_plan

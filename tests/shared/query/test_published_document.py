@@ -119,6 +119,21 @@ def test_a_change_is_read_by_its_process_alone(world: World) -> None:
     assert len(names(world.storage, PARTS)) == 1
 
 
+def test_results_of_quality_tests_alone_make_a_new_document(world: World) -> None:
+    assertion = {"assertion": "unique", "column": "id", "success": False}
+    source = dataset("/orders")
+    source["inputFacets"] = {"dataQualityAssertions": {"assertions": [assertion]}}
+    for place in post(world.storage, packed(body("COMPLETE", run="check", minute=9, inputs=[source]))):
+        settle(world.storage, place)
+    publish(world.storage, world.catalog, world.options)
+    world.storage.scans.clear()
+    world.storage.processes.clear()
+    assert world.publish()
+    assert (world.storage.scans, world.storage.processes) == ([], [])
+    assert [test.name for test in world.newest.failed_tests] == ["unique"]
+    assert encoded(world.newest) == encoded(document_of_record(world.storage, world.options, expressions=True))
+
+
 def test_an_unchanged_process_makes_no_new_document(world: World) -> None:
     world.run("orders", "id", run="orders")
     assert not world.publish()

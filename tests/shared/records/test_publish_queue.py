@@ -11,6 +11,7 @@ from shared.records.publish_queue import (
     PublishQueue,
     QueueEntry,
     Settled,
+    document_marks,
     enqueue,
     leave_marks,
     pause,
@@ -169,7 +170,11 @@ def test_settling_leaves_a_mark_for_the_document_only_where_that_is_on() -> None
     entries = queue(storage)
     settle(storage, [Settled.of(entries["q"])])
     settle(storage, [Settled.of(entries["p"]), Settled.of(entries[f"{QUEUED_ASSET}a"])], documents=True)
-    assert [row.key.split("|")[1:3] for row in storage.scan(PUBLISH_QUEUE)] == [["document", "p"]]
+    assert [row.key.split("|")[1:3] for row in storage.scan(PUBLISH_QUEUE)] == [
+        ["document", "asset:a"],
+        ["document", "p"],
+    ]
+    assert [mark.asset for mark in document_marks(storage)] == ["a", ""]
 
 
 def test_a_mended_reason_makes_refused_entries_due() -> None:

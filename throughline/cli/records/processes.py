@@ -12,6 +12,7 @@ from shared.model import Asset, ColumnEdge, EdgeKind, Process
 from shared.reporting.column_sources import EdgeKey, edge_key
 from shared.translation.missing_columns import why_no_columns
 from shared.translation.process.union import ALL_ROWS
+from shared.translation.run.stated_facts import StatedFact
 from throughline.cli.ui.console import plain
 
 
@@ -32,8 +33,12 @@ Sources = Mapping[EdgeKey, tuple[str, ...]]
 """Who gave each edge, as `edge_sources` has it."""
 
 
-def detailed_document(process: Process, sources: Sources = MappingProxyType({})) -> dict[str, Any]:
-    """The same with all else that is on record; `sources`: who gave each edge."""
+def detailed_document(
+    process: Process, sources: Sources = MappingProxyType({}), stated: Sequence[StatedFact] = ()
+) -> dict[str, Any]:
+    """The same with all else that is on record; `sources`: who gave each edge; `stated`: what else the events of its
+    last run state.
+    """
     return {
         **process_document(process),
         "end_not_seen": process.end_not_seen,
@@ -52,6 +57,12 @@ def detailed_document(process: Process, sources: Sources = MappingProxyType({}))
             for edge in process.columns
         ],
         "sourceless": [each.column for each in process.sourceless],
+        "stated": [{"title": title, "text": text} for title, text in stated],
+        "hierarchies": {
+            schema.qualified_name: [{"type": type_, "name": name} for type_, name in schema.declared.levels]
+            for schema in process.schemas
+            if schema.declared.levels
+        },
     }
 
 
@@ -74,9 +85,12 @@ def _edge(edge: ColumnEdge) -> dict[str, Any]:
     }
 
 
-def process_tree(process: Process, sources: Sources = MappingProxyType({}), *, missing: str = "") -> Tree:
+def process_tree(
+    process: Process, sources: Sources = MappingProxyType({}), *, missing: str = "", stated: Sequence[StatedFact] = ()
+) -> Tree:
     """A process with its inputs, and the columns of each; at the end the columns that come from nowhere. `sources`: who
-    gave each edge; `missing`: why the process has no columns, if it has none.
+    gave each edge; `missing`: why the process has no columns, if it has none; `stated`: what else the
+    events of its last run state.
     """
     end = ", its end not seen" if process.end_not_seen else ""
     written = " ".join(asset.qualified_name for asset in process.outputs)
@@ -93,6 +107,11 @@ def process_tree(process: Process, sources: Sources = MappingProxyType({}), *, m
         tree.add(f"[dim]no source:[/] [green]{columns}[/]")
     if reason := missing or why_no_columns(process):
         tree.add(f"[dim]no columns: {plain(reason)}[/]")
+    for schema in process.schemas:
+        if levels := ", ".join(f"{type_} {name}" for type_, name in schema.declared.levels):
+            tree.add(f"[dim]{plain(schema.qualified_name)} lies in {plain(levels)}[/]")
+    for title, text in stated:
+        tree.add(f"[dim]last run, {plain(title)}: {plain(text)}[/]")
     return tree
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.openlineage.decoding import decode
 from shared.openlineage.run import MergedDataset, MergedRun
-from shared.openlineage.wire import JobName
+from shared.openlineage.run_facets import JobName
 from shared.translation.application.plan_joins import JOINED, MAX_AT_ONCE, joins_in
 from shared.translation.reference import contributions_of, translate_history
 from tests.support.events import event, run_id

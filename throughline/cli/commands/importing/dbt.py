@@ -100,7 +100,7 @@ def _not_reported(
     seen: dict[str, datetime] = {}
     with reported():
         for record in tracked(recorded_processes(worker.storage, worker.publishing), "comparing"):
-            if record.seen and record.last_listener != LISTENER:
+            if record.seen and (record.facts is None or record.facts.listener != LISTENER):
                 seen[record.process.qualified_name] = record.seen.last
 
     def is_reported(job: JobOfProject) -> bool:

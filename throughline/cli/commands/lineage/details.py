@@ -1,20 +1,21 @@
 """`throughline details`: everything on record of a process, including what the catalog cannot hold."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from msgspec import to_builtins
 
 from shared.model import Asset, Process
 from shared.query.in_catalog import CatalogDifference, catalog_differences
-from shared.query.missing_sources import columns_missing, sourceless_writes
-from shared.reading.processes import recorded_processes
-from shared.records.assets import asset_states
+from shared.query.missing_sources import SourcelessWrite, columns_missing, sourceless_writes
+from shared.reading.processes import RecordedProcess, recorded_processes
+from shared.records.assets import AssetState, asset_states
 from shared.records.ledger import Forgotten, ledger_entry
 from shared.reporting.column_sources import edge_sources
 from shared.storage_layout import process_key
 from shared.texts.suggestion import suggestion
+from shared.translation.run.stated_facts import StatedFact
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import detailed_document, process_tree
 from throughline.cli.ui.console import counted, fail, out, plain, print_json, print_tree
@@ -34,9 +35,10 @@ def details(
     """Show everything on record about processes, including what the catalog cannot hold.
 
     For each column: how it is made, whether the listener or Spark's plan reported it, whether it is masked or has no
-    source. For each process: conditions of joins and filters, and inputs that only a SQL statement names. At the end:
-    data sets that were dropped, renamed or emptied. With --catalog also what the catalog lacks of each process, or has
-    beyond it.
+    source. For each process: conditions of joins and filters, inputs that only a SQL statement names, and what events
+    state of its last run: parameters, the jobs before and after it, the parts of data sets that it read and wrote. At
+    the end: data sets that were dropped, renamed or emptied. With --catalog also what the catalog lacks of each
+    process, or has beyond it.
 
         throughline details customer_master
         throughline details customer_master --catalog
@@ -45,7 +47,9 @@ def details(
     parts = parts_of(context, home)
     how = parts.publishing
     with reported():
-        known = [record.process for record in recorded_processes(parts.storage, how)]
+        records = tuple(recorded_processes(parts.storage, how))
+        known = [record.process for record in records]
+        stated = {record.process.qualified_name: _stated(record) for record in records}
         states = [state for state in asset_states(parts.storage) if text.lower() in state.asset.name.lower()]
     found = sorted(
         (process for process in known if any(text.lower() in name.lower() for name in _names(process))),
@@ -63,30 +67,14 @@ def details(
             {
                 "processes": [
                     {
-                        **detailed_document(process, sources[process.qualified_name]),
+                        **detailed_document(process, sources[process.qualified_name], stated[process.qualified_name]),
                         **({"catalog": to_builtins(compared[process.qualified_name])} if catalog else {}),
                     }
                     for process in found
                 ],
-                "without_source": [
-                    {
-                        "qualified_name": each.asset.qualified_name,
-                        "process": each.process,
-                        "run": each.run_id,
-                        "reason": each.reason,
-                    }
-                    for each in unsourced
-                ],
+                "without_source": [_write_document(write) for write in unsourced],
                 "forgotten": to_builtins(forgotten),
-                "states": [
-                    {
-                        "qualified_name": state.asset.qualified_name,
-                        "type": state.asset.type,
-                        "times": dict(sorted(state.times.items())),
-                        "became": state.became or None,
-                    }
-                    for state in states
-                ],
+                "states": [_state_document(state) for state in states],
             }
         )
         return
@@ -104,7 +92,7 @@ def details(
         )
     for process in found:
         name = process.qualified_name
-        print_tree(process_tree(process, sources[name], missing=missing[name]))
+        print_tree(process_tree(process, sources[name], missing=missing[name], stated=stated[name]))
         if link := process.origin.link:
             out.print(f"[dim]{plain(link)}[/]")
         if earlier := forgotten.get(name):
@@ -124,6 +112,29 @@ def _print_difference(difference: CatalogDifference) -> None:
     for words, parts in (("lacks", difference.lacks), ("has beyond it", difference.further)):
         for part in parts:
             out.print(f"[yellow]the catalog {words}:[/] {plain(part)}", soft_wrap=True)
+
+
+def _stated(record: RecordedProcess) -> tuple[StatedFact, ...]:
+    """What else the events of its last run state."""
+    return record.facts.stated if record.facts else ()
+
+
+def _write_document(write: SourcelessWrite) -> dict[str, str]:
+    return {
+        "qualified_name": write.asset.qualified_name,
+        "process": write.process,
+        "run": write.run_id,
+        "reason": write.reason,
+    }
+
+
+def _state_document(state: AssetState) -> dict[str, Any]:
+    return {
+        "qualified_name": state.asset.qualified_name,
+        "type": state.asset.type,
+        "times": dict(sorted(state.times.items())),
+        "became": state.became or None,
+    }
 
 
 def _fits(text: str, asset: Asset) -> bool:

@@ -71,6 +71,8 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
         print_fact("columns", columns)
     if found.rows_from:
         print_fact("rows", *found.rows_from)
+    if found.stated:
+        print_fact("stated", *(f"{title}: {text}" for title, text in found.stated))
     if found.closed:
         print_fact("closed", f"{found.closed:%Y-%m-%d %H:%M} UTC: later events are skipped")
     if found.omitted:
