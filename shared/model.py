@@ -157,11 +157,12 @@ class AssetSchema(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=Fals
 
 class UnresolvedTable(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
     """A table that only a statement names, by a name that no event of its run gives a place; `columns` are pairs of
-    source and output columns, with their kind.
+    source and output columns, with their kind; `opaque`: those of them that only code may pass on.
     """
 
     table: str
     columns: tuple[tuple[str, str, EdgeKind], ...] = ()
+    opaque: tuple[tuple[str, str, EdgeKind], ...] = ()
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, omit_defaults=True):

@@ -57,7 +57,7 @@ def _with_resolved_tables(contribution: Contribution, tables: Tables) -> Contrib
     own = {asset.qualified_name for asset in (*content.inputs, *content.outputs)}
     added = {asset.qualified_name: asset for _, asset in found if asset.qualified_name not in own}
     edges = [
-        parsed_edge(asset, column, target, output, kind)
+        parsed_edge(asset, column, target, output, kind, opaque=(column, output, kind) in each.opaque)
         for each, asset in found
         for target in content.outputs
         for column, output, kind in each.columns

@@ -1,7 +1,7 @@
 """SQL statements and their lineage in short form.
 
-`says` is `kind target <- sources`; `columns` are `source.column > output` for a value and `source.column ~ output` for
-a condition, with `*` for all rows.
+`says` is `kind target <- sources`; `columns` are `source.column > output` for a value, `source.column ? output` for one
+that only a script may pass on, and `source.column ~ output` for a condition, with `*` for all rows.
 """
 
 from dataclasses import dataclass
@@ -76,6 +76,30 @@ STATEMENTS: dict[str, Case] = {
     ),
     "a lambda's variable is no column": _case(
         "SELECT transform(a, x -> x + b) AS c FROM t", "select - <- t", "t.a > c; t.b > c"
+    ),
+    "a script may pass on all that it gets": _case(
+        "SELECT TRANSFORM(a, upper(b)) USING 'cat' AS (c STRING, d) FROM t WHERE e > 1",
+        "select - <- t",
+        "t.a ? c; t.b ? c; t.a ? d; t.b ? d; t.e ~ *",
+    ),
+    "a script without a list of columns": _case(
+        "CREATE TABLE o AS SELECT TRANSFORM(a) USING 'cat' FROM t", "ctas o <- t", "t.a ? key; t.a ? value"
+    ),
+    "a script gets all that is known": _case(
+        "INSERT INTO o (c) SELECT TRANSFORM(*) USING 'cat' AS (x) FROM (SELECT a, 1 AS one FROM t)",
+        "insert o <- t",
+        "t.a ? c",
+    ),
+    "a script gets all of a table, whose columns are not known": _case(
+        "SELECT TRANSFORM(*) USING 'cat' AS (c) FROM t", "select - <- t"
+    ),
+    "what a script made is changed": _case(
+        "SELECT upper(c) AS d FROM (SELECT TRANSFORM(a) USING 'cat' AS (c) FROM t)", "select - <- t", "t.a ? d"
+    ),
+    "beside a script a column is exact": _case(
+        "SELECT a AS c FROM t UNION ALL SELECT TRANSFORM(a, b) USING 'cat' AS (c) FROM t",
+        "select - <- t",
+        "t.a > c; t.b ? c",
     ),
     "a subquery": _case("SELECT x.b FROM (SELECT a AS b FROM t WHERE c) x", "select - <- t", "t.a > b; t.c ~ *"),
     "a star of what is known": _case("SELECT * FROM (SELECT a, b AS c FROM t)", "select - <- t", "t.a > a; t.b > c"),

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import msgspec
 
-from shared.model import Asset, Column, ColumnEdge, EdgeKind, UnresolvedTable
+from shared.model import OPAQUE, Asset, Column, ColumnEdge, EdgeKind, UnresolvedTable
 from shared.naming.canonical import is_noise
 from shared.naming.stores.families import Identity
 from shared.openlineage.operations import Operation
@@ -27,15 +27,15 @@ from shared.translation.sql.statement_reader import read_statement
 
 class Recovered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The `target` that no event names, with its `asset`; further `inputs`; column pairs, where they are certain
-    (source, its column, the output column, and the kind); and tables whose places are not known (`unresolved_tables`).
-    `sink`: the only data set that they are of; None for any that the run writes.
+    (source, its column, the output column, the kind, and whether only code may pass it on); and tables whose places are
+    not known (`unresolved_tables`). `sink`: the only data set that they are of; None for any that the run writes.
     """
 
     sink: Identity | None = None
     target: MergedDataset | None = None
     asset: Asset | None = None
     inputs: tuple[Asset, ...] = ()
-    columns: tuple[tuple[Asset, str, str, EdgeKind], ...] = ()
+    columns: tuple[tuple[Asset, str, str, EdgeKind, bool], ...] = ()
     unresolved_tables: tuple[UnresolvedTable, ...] = ()
 
     def of(self, sink: Identity) -> "Recovered":
@@ -47,16 +47,20 @@ class Recovered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         if not self.columns:
             return ()
         return tuple(
-            sorted(parsed_edge(source, column, target, output, kind) for source, column, output, kind in self.columns)
+            sorted(
+                parsed_edge(source, column, target, output, kind, opaque=opaque)
+                for source, column, output, kind, opaque in self.columns
+            )
         )
 
 
-def parsed_edge(source: Asset, column: str, target: Asset, output: str, kind: EdgeKind) -> ColumnEdge:
+def parsed_edge(source: Asset, column: str, target: Asset, output: str, kind: EdgeKind, *, opaque: bool) -> ColumnEdge:
     """An edge from a SQL statement."""
     return ColumnEdge(
         input=Column(qualified_name=source.qualified_name, column=column),
         output=Column(qualified_name=target.qualified_name, column=output),
         kind=kind,
+        how=(OPAQUE,) if opaque else (),
         parsed=True,
     )
 
@@ -92,7 +96,7 @@ def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recover
         asset=datasets.place.asset(target) if target else None,
         inputs=tuple(sorted(set(assets.values()))),
         columns=tuple(
-            (assets[pair.source], pair.column, pair.output, pair.kind)
+            (assets[pair.source], pair.column, pair.output, pair.kind, pair.opaque)
             for pair in statement.columns
             if pair.source in assets
         ),
@@ -122,8 +126,9 @@ def _in_sparks_quotes(run: MergedRun) -> str:
 
 
 def _unresolved(ref: TableRef, statement: Statement) -> UnresolvedTable:
-    pairs = {(pair.column, pair.output, pair.kind) for pair in statement.columns if pair.source == ref}
-    return UnresolvedTable(table=table_name(".".join(ref.parts)), columns=tuple(sorted(pairs)))
+    pairs = {(pair.column, pair.output, pair.kind): pair.opaque for pair in statement.columns if pair.source == ref}
+    opaque = tuple(sorted(pair for pair, is_opaque in pairs.items() if is_opaque))
+    return UnresolvedTable(table=table_name(".".join(ref.parts)), columns=tuple(sorted(pairs)), opaque=opaque)
 
 
 def _without_columns(run: MergedRun) -> bool:

@@ -24,13 +24,14 @@ class TableRef:
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class StatementColumn:
     """A source column that reaches an output column by its value, or only selects what is written. The output is
-    `ALL_ROWS` for row dependencies: filters, joins, groups, orders.
+    `ALL_ROWS` for row dependencies: filters, joins, groups, orders. `opaque`: only a script may pass its value on.
     """
 
     output: str
     kind: EdgeKind
     source: TableRef
     column: str
+    opaque: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,8 @@ columns. Names that Spark finds ambiguous do not occur: the statements have run.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 from sqlglot import exp
 
@@ -18,22 +20,31 @@ Source = tuple[TableRef, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origins:
-    """The sources of a value; `constant` if it is made of literals alone."""
+    """The sources of a value; `constant` if it is made of literals alone. `opaque`: the direct ones that only code may
+    pass on (TRANSFORM … USING), so that they are an upper bound.
+    """
 
     direct: frozenset[Source] = frozenset()
     indirect: frozenset[Source] = frozenset()
     constant: bool = False
+    opaque: frozenset[Source] = frozenset()
 
     @property
     def all(self) -> frozenset[Source]:
         """Direct and indirect sources."""
         return self.direct | self.indirect
 
+    @property
+    def exact(self) -> frozenset[Source]:
+        """The direct sources that reach the value for certain."""
+        return self.direct - self.opaque
+
     def __or__(self, other: "Origins") -> "Origins":
         return Origins(
             direct=self.direct | other.direct,
             indirect=self.indirect | other.indirect,
             constant=self.constant and other.constant,
+            opaque=(self.opaque | other.opaque) - self.exact - other.exact,
         )
 
 
@@ -186,6 +197,7 @@ def origins_of(node: object, scope: Scope, evaluate: Evaluate) -> Origins:
     """
     direct: set[Source] = set()
     indirect: set[Source] = set()
+    exact: set[Source] = set()
     constant = isinstance(node, exp.Expr)
     stack: list[tuple[object, bool]] = [(node, True)]
     while stack:
@@ -201,6 +213,9 @@ def origins_of(node: object, scope: Scope, evaluate: Evaluate) -> Origins:
             constant = False
             value_origins, rows = evaluate(part, scope)
             indirect |= rows
+        elif isinstance(part, exp.QueryTransform):
+            constant = False
+            value_origins = [_through_code(part, scope, evaluate)]
         if value_origins is None:
             constant = constant and isinstance(part, _CONSTANT)
             stack += _parts(part, gives_value)
@@ -208,7 +223,24 @@ def origins_of(node: object, scope: Scope, evaluate: Evaluate) -> Origins:
         for origins in value_origins:
             (direct if gives_value else indirect).update(origins.direct)
             indirect |= origins.indirect
-    return Origins(direct=frozenset(direct), indirect=frozenset(indirect - direct), constant=constant)
+            if gives_value:
+                exact |= origins.exact
+    return Origins(
+        direct=frozenset(direct),
+        indirect=frozenset(indirect - direct),
+        constant=constant,
+        opaque=frozenset(direct - exact),
+    )
+
+
+def _through_code(node: exp.QueryTransform, scope: Scope, evaluate: Evaluate) -> Origins:
+    """The origins of each column that a script makes: all that it is given, of which it may pass on any."""
+    inputs: list[Origins] = []
+    for item in nodes(node):
+        star = star_of(item, scope)
+        inputs += [origins for _, origins in star.expanded or ()] if star else [origins_of(item, scope, evaluate)]
+    given = reduce(or_, inputs, Origins())
+    return Origins(direct=given.direct, indirect=given.indirect, opaque=given.direct)
 
 
 def _column(node: exp.Column, scope: Scope) -> Origins | None:
@@ -274,6 +306,10 @@ def star_of(item: object, scope: Scope) -> Star | None:
     )
 
 
+_OF_A_SCRIPT = ("key", "value")
+"""The columns of TRANSFORM without AS: what a script writes before and after the first tab (Spark's SQL reference)."""
+
+
 def named_parts(item: object) -> Iterator[tuple[str, object]]:
     """The column names of an item (empty if Spark generates one), each with its expression."""
     if isinstance(item, exp.Alias):
@@ -285,6 +321,7 @@ def named_parts(item: object) -> Iterator[tuple[str, object]]:
     elif isinstance(item, exp.Dot):
         yield item.expression.name if isinstance(item.expression, exp.Identifier) else "", item
     elif isinstance(item, exp.QueryTransform):
-        yield "", None
+        names = [column.name for column in nodes(item.args.get("schema"))]
+        yield from ((name, item) for name in names or _OF_A_SCRIPT)
     else:
         yield "", item

@@ -246,6 +246,7 @@ def _from_files(origins: Origins, file_format: str) -> Origins:
         direct=frozenset((_file(table, file_format), column) for table, column in origins.direct),
         indirect=frozenset((_file(table, file_format), column) for table, column in origins.indirect),
         constant=origins.constant,
+        opaque=frozenset((_file(table, file_format), column) for table, column in origins.opaque),
     )
 
 
@@ -321,17 +322,17 @@ def _pairs(parts: StatementParts, sources: Mapping[tuple[str, ...], TableRef]) -
     if count > _MAX_COLUMN_PAIRS:
         return ()
     pairs: dict[tuple[str, EdgeKind, tuple[str, ...], str], StatementColumn] = {}
-    for output, kind, table, column in sorted(_edges(parts)):
+    for output, kind, table, column, opaque in sorted(_edges(parts)):
         source = sources.get(table.key)
         if source:
-            pair = StatementColumn(output=output, kind=kind, source=source, column=column)
+            pair = StatementColumn(output=output, kind=kind, source=source, column=column, opaque=opaque)
             pairs.setdefault((output.lower(), kind, source.key, column.lower()), pair)
     return tuple(sorted(pairs.values()))
 
 
-def _edges(parts: StatementParts) -> Iterator[tuple[str, EdgeKind, TableRef, str]]:
+def _edges(parts: StatementParts) -> Iterator[tuple[str, EdgeKind, TableRef, str, bool]]:
     for name, origins in parts.columns:
         if name:
-            yield from ((name, EdgeKind.DIRECT, *source) for source in origins.direct)
-            yield from ((name, EdgeKind.INDIRECT, *source) for source in origins.indirect)
-    yield from ((ALL_ROWS, EdgeKind.INDIRECT, *source) for source in parts.rows)
+            yield from ((name, EdgeKind.DIRECT, *source, source in origins.opaque) for source in origins.direct)
+            yield from ((name, EdgeKind.INDIRECT, *source, False) for source in origins.indirect)
+    yield from ((ALL_ROWS, EdgeKind.INDIRECT, *source, False) for source in parts.rows)

@@ -1,15 +1,20 @@
 """Opaque edges beside exact ones, and before and after them: of several runs, and through a staging data set."""
 
 from itertools import permutations, product
+from typing import Any
 
 import pytest
 
 from shared.lineage.document import Kind, kind_of
 from shared.model import DIRECT, OPAQUE, Asset, Column, ColumnEdge, Contribution, Process, Span
+from shared.openlineage.decoding import decode
 from shared.translation.application.lifecycle import LifecycleEvents
 from shared.translation.process.union import union_edges
+from shared.translation.reference import translate_history
+from shared.translation.run.translate import RunLineage, translate
 from shared.translation.staging_elimination import eliminate_staging
-from tests.support.building import START
+from tests.support.building import START, dataset, merged
+from tests.support.events import event
 
 IDENTITY, CHANGE, SUM = ("IDENTITY",), ("TRANSFORMATION",), ("AGGREGATION",)
 
@@ -98,3 +103,35 @@ def test_what_passes_a_staging_data_set_is_opaque_if_a_part_of_its_way_is(
     (edge,) = remaining.content.columns
     assert (edge.input.qualified_name, edge.output.qualified_name) == ("/in", "/out")
     assert _kind(edge) == kind
+
+
+SCRIPT = "CREATE TABLE o AS SELECT TRANSFORM(a) USING 'cat' AS (c) FROM {}"
+
+
+@pytest.mark.parametrize("table", ["delta.`/in`", "delta.`/other`"])
+def test_a_script_in_the_statement_alone_gives_upper_bounds(table: str) -> None:
+    sink = dataset("/out", schema={"fields": [{"name": "c", "type": "string"}]})
+    sink["facets"]["symlinks"] = {"identifiers": [{"namespace": "file", "name": "default.o", "type": "TABLE"}]}
+    run = merged(
+        inputs=["/in"],
+        outputs=[sink],
+        job="app.execute_create_hive_table_as_select_command.out",
+        job_facets={"sql": {"query": SCRIPT.format(table)}},
+    )
+    lineage = translate(run)
+    assert isinstance(lineage, RunLineage)
+    ((edge,),) = [process.columns for process in lineage.processes]
+    assert (edge.input.column, edge.output.column, edge.is_opaque, edge.parsed) == ("a", "c", True, True)
+
+
+def test_a_script_over_a_table_of_another_run_gives_upper_bounds() -> None:
+    tables = {"/rates": "default.rates", "/out": "default.o", "/b": "default.b"}
+    script = "INSERT INTO o (c) SELECT TRANSFORM(a) USING 'cat' AS (x) FROM rates"
+    app: dict[str, Any] = {"application": "app", "tables": tables}
+    events = [
+        event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/rates"], **app),
+        event("b", "COMPLETE", "10:05:00", inputs=["/b"], outputs=["/out"], sql=script, **app),
+    ]
+    history = translate_history(map(decode, events))
+    (process,) = [process for process in history.processes if process.outputs[0].name == "/out"]
+    assert [(edge.input.column, edge.is_opaque) for edge in process.columns] == [("a", True)]

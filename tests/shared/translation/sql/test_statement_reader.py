@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.model import EdgeKind
-from shared.translation.sql.model import KINDS, Statement, TableRef
+from shared.translation.sql.model import KINDS, Statement, StatementColumn, TableRef
 from shared.translation.sql.statement_reader import read_statement, redact
 from tests.support.statements import STATEMENTS, Case
 
@@ -30,10 +30,16 @@ def _shown(statement: Statement | None) -> str:
     return f"{statement.kind} {_ref(statement.target) if statement.target else '-'}{sources}"
 
 
+def _sign(pair: StatementColumn) -> str:
+    if pair.kind is EdgeKind.INDIRECT:
+        return "~"
+    return "?" if pair.opaque else ">"
+
+
 def _columns(statement: Statement | None) -> set[str]:
     return {
-        f"{_ref(each.source)}.{each.column} {'>' if each.kind is EdgeKind.DIRECT else '~'} {each.output or '*'}"
-        for each in (statement.columns if statement else ())
+        f"{_ref(pair.source)}.{pair.column} {_sign(pair)} {pair.output or '*'}"
+        for pair in (statement.columns if statement else ())
     }
 
 
