@@ -170,8 +170,7 @@ class _Found:
             if process.exact:
                 self._constants.add((each.qualified_name, each.column))
         outputs = {each.qualified_name for each in process.outputs}
-        if known.last:
-            self._facts.note_writes(known.last, outputs, known.amounts)
+        self._facts.note_writes(known.last, outputs, known.amounts)
         self._note_tests(known)
         for schema in process.schemas:
             declared = self._written if schema.qualified_name in outputs else self._read

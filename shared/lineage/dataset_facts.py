@@ -1,4 +1,4 @@
-"""What is known of data sets beside their lineage: when they were last written, how much, and by which tests they pass."""
+"""What is known of data sets beside lineage: when they were last written, how much, and which tests they pass."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from shared.lineage.document import Dataset, FailedTest
+from shared.lineage.document import Dataset, FailedTest, LineageDocument
 from shared.model import QualityTest, latest_tests
 
 
@@ -35,8 +35,10 @@ class DatasetFacts:
         self._writes: dict[str, _LastWrite] = {}
         self._tests: dict[str, tuple[QualityTest, ...]] = {}
 
-    def note_writes(self, time: datetime, outputs: Iterable[str], amounts: Iterable[Amount]) -> None:
-        """A process last wrote these data sets at this time, and these amounts, as far as they are known."""
+    def note_writes(self, time: datetime | None, outputs: Iterable[str], amounts: Iterable[Amount]) -> None:
+        """A process last wrote these data sets at this time (None: never), and these amounts, as far as known."""
+        if time is None:
+            return
         by_name = {amount.qualified_name: amount for amount in amounts}
         for name in outputs:
             write = _LastWrite(time, by_name.get(name, Amount(name)))
@@ -63,3 +65,25 @@ class DatasetFacts:
             for test in tests:
                 if not test.passed:
                     yield FailedTest(numbers[name], test.column, test.name, test.at, test.job, test.severity)
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A quality test whose last result is a failure; `column` is empty for a test of the whole data set."""
+
+    qualified_name: str
+    column: str
+    name: str
+    at: datetime
+    job: str = ""
+    severity: str = ""
+
+
+def with_failures(document: LineageDocument, failures: Iterable[Failure]) -> LineageDocument:
+    """The document with these failed tests; those of data sets that it does not have are left out."""
+    numbers = {each.qualified_name: number for number, each in enumerate(document.datasets)}
+    found = {
+        FailedTest(numbers[each.qualified_name], each.column, each.name, each.at, each.job, each.severity)
+        for each in failures
+        if each.qualified_name in numbers
+    }
+    return replace(document, failed_tests=tuple(sorted(found)))

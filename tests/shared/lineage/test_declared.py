@@ -7,8 +7,8 @@ from msgspec import structs
 from shared.governance.propagation import origins_of
 from shared.governance.rules import Selector, TagRule
 from shared.lineage.building import KnownProcess, document_of
+from shared.lineage.dataset_facts import Failure, with_failures
 from shared.lineage.document import FailedTest, decoded, encoded
-from shared.lineage.failures import Failure, with_failures
 from shared.model import AssetSchema, Declared, Process
 from tests.support.lineage import asset, document, edge, process
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shared.lineage.dataset_facts import Failure, with_failures
 from shared.lineage.document import Kind
-from shared.lineage.failures import Failure, with_failures
 from shared.watching.comparing.changes import Change, ChangeKind, Severity
 from shared.watching.comparing.comparison import changes, same, widens
 from shared.watching.comparing.snapshot import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped] # ships no types
 import pytest
 
-from shared.lineage.failures import Failure, with_failures
+from shared.lineage.dataset_facts import Failure, with_failures
 from shared.watching import messages as message_module
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.comparing.snapshot import BrokenGate, Overdue, Snapshot

@@ -7,8 +7,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.lineage.building import Interval, KnownProcess, document_of, intervals_of
+from shared.lineage.dataset_facts import Failure, with_failures
 from shared.lineage.document import Health, LineageDocument
-from shared.lineage.failures import Failure, with_failures
 from shared.openlineage.selection import BY_SETTINGS, NO_WRITE
 from shared.translation.excluded_jobs import ExcludedWrite, excluded_jobs
 from shared.translation.sql.statement_reader import redact
