@@ -4,13 +4,13 @@ import { button, byId, element, saved } from "./elements.js";
 import { Favourites } from "./favourites.js";
 import { Model, unpacked } from "./model.js";
 import { overview } from "./overview.js";
-import { changesBetween, changesPanel, columnPanel, datasetPanel, impactPanel, processPanel, signsPanel, startPanel } from "./panels.js";
+import { changesBetween, changesPanel, columnChanges, columnPanel, datasetPanel, impactPanel, processPanel, signsPanel, startPanel } from "./panels.js";
 import { Picture } from "./picture.js";
 import { SearchIndex } from "./search.js";
 import { SearchBox } from "./searchbox.js";
 import { selected } from "./select.js";
 import { chosen, formattedState, parsedState, toggled, viewed } from "./state.js";
-import { TEXTS, moment } from "./texts.js";
+import { TEXTS, moment, timeInAddress } from "./texts.js";
 import { Tip } from "./tip.js";
 import { pathTree } from "./tree.js";
 import { visible } from "./visible.js";
@@ -46,8 +46,8 @@ class Page {
     byId("columns").addEventListener("click", () => this.change({ tables: !this.state.tables, open: [] }));
     byId("help").addEventListener("click", () => byId("signs").showModal());
     byId("signs").append(button(TEXTS.close, () => byId("signs").close(), { autofocus: true }), ...signsPanel());
-    const newest = model.timeTexts.at(-1);
-    byId("source").append(visible([`${TEXTS.of} ${TEXTS.sources[/** @type {"lake"} */ (model.source)] ?? model.source}`, newest ? `${TEXTS.upTo} ${moment(Date.parse(newest))}` : "",
+    const newest = model.times.at(-1);
+    byId("source").append(visible([`${TEXTS.of} ${TEXTS.sources[/** @type {"lake"} */ (model.source)] ?? model.source}`, newest ? `${TEXTS.upTo} ${moment(newest)}` : "",
       made ? `${TEXTS.fileWritten} ${moment(Date.parse(made))}` : ""].filter(Boolean).join(" · ")));
     byId("tools").append(
       element("span", { id: "depths", role: "group", "aria-label": TEXTS.depth }, `${TEXTS.depth} `,
@@ -61,16 +61,15 @@ class Page {
   /** Fill the slider and the choice of the time to compare with, if there is history. */
   prepareTimes() {
     const { model } = this;
-    const changes = model.changes;
-    byId("times").hidden = !model.history || !changes.length;
-    if (!model.history || !changes.length) return;
+    const moments = [...model.changes.keys()];
+    byId("times").hidden = !model.history || !moments.length;
+    if (!model.history || !moments.length) return;
     const slider = byId("time");
-    const moments = changes.map((number) => model.times[number]);
     // By time, with now at the end, a little after the last change.
     const end = Math.max(moments[moments.length - 1], model.times[model.times.length - 1]) + Math.max(1, (moments[moments.length - 1] - moments[0]) / 20);
     Object.assign(slider, { min: moments[0], max: end, step: "any", value: end });
     byId("changes").append(...moments.slice(-MOST_TICKS).map((time) => element("option", { value: time })));
-    const show = (/** @type {number} */ place) => this.change({ at: place < changes.length ? model.timeTexts[changes[Math.max(0, place)]] : "" }, true);
+    const show = (/** @type {number} */ place) => this.change({ at: place < moments.length ? timeInAddress(moments[Math.max(0, place)]) : "" }, true);
     const nearest = () => [...moments, end].map((time, place) => [Math.abs(time - Number(slider.value)), place]).reduce((best, item) => (item[0] < best[0] ? item : best))[1];
     slider.addEventListener("input", () => show(nearest()));
     slider.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
@@ -80,7 +79,7 @@ class Page {
       show(nearest() + step);
     });
     const compare = byId("compare");
-    compare.append(element("option", { value: "" }, TEXTS.noCompare), ...changes.map((number) => element("option", { value: model.timeTexts[number] }, moment(model.times[number]))));
+    compare.append(element("option", { value: "" }, TEXTS.noCompare), ...moments.map((time) => element("option", { value: timeInAddress(time) }, moment(time))));
     compare.addEventListener("change", () => this.change({ compare: compare.value }));
   }
 
@@ -140,7 +139,7 @@ class Page {
     else content = column === undefined ? datasetPanel(view, dataset) : columnPanel(view, dataset, column);
     const process = state.process ? model.processes.findIndex((each) => each.qualified_name === state.process) : -1;
     if (process >= 0) content = processPanel(view, process);
-    else if (state.compare) content = [...changesPanel(view, changes, state.view === "estate" ? undefined : dataset), ...content];
+    else if (state.compare) content = [...changesPanel(view, changes, columnChanges(model, Date.parse(state.compare), this.at), state.view === "estate" ? undefined : dataset), ...content];
     const selection = dataset === undefined || !isKnown ? null : this.selection(dataset, column);
     const isEstate = state.view === "estate" || !selection;
     if (selection && !isEstate && dataset !== undefined && process < 0 && state.view === "map") content.push(element("h3", {}, TEXTS.path), pathTree(model, selection, dataset, column, this.chooseInTree.bind(this)));

@@ -16,6 +16,8 @@
  * @typedef {{dataset: number, written: number | null, readers: number, health: string, unknown: number, masked: number,
  *   failedTests: number, tags: string[], owner: string, placeholder: boolean, text: string}} Summary a data set in one
  *   line: when it was written last (milliseconds), how many data sets are made of it, `text` in lower case to filter by
+ * @typedef {{dataset: number, column: string, change: "added" | "removed" | "retyped", at: number, old: string, type: string}}
+ *   SchemaChange `at` in milliseconds, with the types before and after
  * @typedef {{column: string, name: string, severity: string}} FailedTest `column` empty: of the whole data set
  */
 
@@ -47,8 +49,6 @@ export class Model {
     this.source = document.source;
     /** @type {number[]} milliseconds, oldest first */
     this.times = document.times.map((/** @type {string} */ text) => Date.parse(text));
-    /** @type {string[]} */
-    this.timeTexts = document.times;
     /** @type {Dataset[]} */
     this.datasets = document.datasets;
     /** @type {Process[]} */
@@ -77,6 +77,9 @@ export class Model {
     for (const [dataset, column, name, , , severity] of document.failed_tests ?? []) {
       this.failedTests.set(dataset, [...(this.failedTests.get(dataset) ?? []), { column, name, severity: severity ?? "" }]);
     }
+    /** @type {SchemaChange[]} */
+    this.schemaChanges = (document.schema_changes ?? []).map((/** @type {any[]} */ [dataset, column, change, at, old, type]) => (
+      { dataset, column, change, at: Date.parse(at), old: old ?? "", type: type ?? "" }));
     /** @type {Map<number, number[]>} columns of each data set */
     this.columnsOf = new Map();
     for (const column of this.columns) push(this.columnsOf, column.dataset, column.number);
@@ -102,21 +105,21 @@ export class Model {
     this.unknownAt = new Map();
     /** @type {Map<number | null, Summary[]>} by time */
     this.summariesAt = new Map();
-    /** @type {number[] | null} */
-    this.changeList = null;
+    /** @type {Map<number, number> | null} */
+    this.changeCounts = null;
   }
 
-  /** The points of time at which the lineage changed, oldest first. */
+  /** The points of time (milliseconds) at which lineage or schemas changed, oldest first, with the number of changes. */
   get changes() {
-    if (!this.changeList) {
-      const found = new Set();
-      for (const each of [...this.edges, ...this.flows]) {
-        if (each.from !== NOT_SET) found.add(each.from);
-        if (each.to !== NOT_SET) found.add(each.to);
-      }
-      this.changeList = [...found].sort((one, other) => one - other);
+    if (!this.changeCounts) {
+      const times = [...this.edges, ...this.flows].flatMap((link) => [link.from, link.to]).filter((number) => number !== NOT_SET)
+        .map((number) => this.times[number]).concat(this.schemaChanges.map((change) => change.at));
+      /** @type {Map<number, number>} */
+      const counts = new Map();
+      for (const time of times.sort((one, other) => one - other)) counts.set(time, (counts.get(time) ?? 0) + 1);
+      this.changeCounts = counts;
     }
-    return this.changeList;
+    return this.changeCounts;
   }
 
   /** The path of a data set without its last part and without the scheme. @param {number} dataset */

@@ -2,7 +2,7 @@
 
 import { button, element } from "./elements.js";
 import { nameLink } from "./panels.js";
-import { HEALTH_WORDS, TEXTS, moment, typeWord } from "./texts.js";
+import { HEALTH_WORDS, TEXTS, moment, timeInAddress, typeWord } from "./texts.js";
 
 /**
  * @typedef {import("./panels.js").View} View
@@ -103,13 +103,11 @@ function fieldsOf(view) {
 
 /** The newest times at which lineage changed. @param {View} view @returns {Node[]} */
 function changesOf({ model, actions }) {
-  const { changes } = model;
+  const changes = [...model.changes];
   if (!model.history || changes.length < 2) return [];
-  const links = [...model.edges, ...model.flows];
-  const list = changes.slice(1).slice(-MOST_CHANGES).reverse().map((number) => {
-    const count = links.filter((link) => link.from === number || link.to === number).length;
-    const compare = model.timeTexts[changes[changes.indexOf(number) - 1]];
-    return element("li", {}, button(`${moment(model.times[number])}: ${count} ${TEXTS.linksChanged}`, () => actions.change({ at: model.timeTexts[number], compare }), { class: "link", "data-changed": model.timeTexts[number] }));
+  const list = changes.slice(1).slice(-MOST_CHANGES).reverse().map(([time, count]) => {
+    const [compare] = changes[changes.findIndex(([other]) => other === time) - 1];
+    return element("li", {}, button(`${moment(time)}: ${count} ${TEXTS.changesSeen}`, () => actions.change({ at: timeInAddress(time), compare: timeInAddress(compare) }), { class: "link", "data-changed": timeInAddress(time) }));
   });
   return [element("details", {}, element("summary", {}, TEXTS.newestChanges), element("ul", {}, ...list))];
 }

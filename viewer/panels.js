@@ -210,8 +210,20 @@ export function changesBetween(model, before, after) {
   return changes;
 }
 
-/** @param {View} view @param {Map<string, "added" | "gone" | "changed">} changes @param {number | undefined} subject */
-export function changesPanel(view, changes, subject) {
+/** The changes of schemas after one time and until another, in either order. @param {Model} model @param {number} before
+ * @param {number | null} after null: now */
+export function columnChanges(model, before, after) {
+  const [first, last] = [before, after ?? Infinity].sort((one, other) => one - other);
+  return model.schemaChanges.filter((change) => change.at > first && change.at <= last);
+}
+
+const COLUMN_WORDS = {
+  added: { word: "added", text: TEXTS.columnAdded }, removed: { word: "gone", text: TEXTS.columnRemoved }, retyped: { word: "changed", text: TEXTS.columnRetyped },
+};
+
+/** @param {View} view @param {Map<string, "added" | "gone" | "changed">} changes @param {import("./model.js").SchemaChange[]} ofColumns
+ * @param {number | undefined} subject */
+export function changesPanel(view, changes, ofColumns, subject) {
   const { model } = view;
   /** @type {Map<number, {word: string, text: string, column: number | null}[]>} */
   const byTable = new Map();
@@ -225,6 +237,11 @@ export function changesPanel(view, changes, subject) {
     const list = byTable.get(ends[1]) ?? [];
     list.push({ word, text, column: kind === undefined ? null : other });
     byTable.set(ends[1], list);
+  }
+  for (const { dataset, column, change, old, type } of ofColumns) {
+    if (subject !== undefined && dataset !== subject) continue;
+    const { word, text } = COLUMN_WORDS[change];
+    byTable.set(dataset, [...(byTable.get(dataset) ?? []), { word, text: `${text}: ${column} (${[old, type].filter(Boolean).join(" → ")})`, column: null }]);
   }
   if (!byTable.size) return [element("h2", {}, TEXTS.changes), element("p", {}, TEXTS.noChanges)];
   return [element("h2", {}, TEXTS.changes), ...[...byTable].sort(([one], [other]) => one - other).flatMap(([number, list]) => [

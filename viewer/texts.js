@@ -52,6 +52,11 @@ export function moment(milliseconds) {
   return `${new Date(milliseconds).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
+/** A time as the address has it. @param {number} milliseconds */
+export function timeInAddress(milliseconds) {
+  return new Date(milliseconds).toISOString().replace(".000Z", "Z");
+}
+
 export const TEXTS = {
   tooOld: "This browser is too old for the page: it cannot decompress data. Use a browser of 2023 or later.",
   unreadable: "The page's data cannot be read: the file is incomplete. Make it again with the command throughline view --html.",
@@ -128,7 +133,10 @@ export const TEXTS = {
   jobs: "jobs",
   moreRows: "more: filter them",
   newestChanges: "Newest changes",
-  linksChanged: "edges changed",
+  changesSeen: "changes",
+  columnAdded: "new column",
+  columnRemoved: "column gone",
+  columnRetyped: "other type",
   source: "Source",
   by: "by",
   writtenBy: "Written by",
@@ -151,7 +159,7 @@ export const TEXTS = {
   impactNone: "Nothing depends on it.",
   steps: "step",
   changes: "Changes",
-  noChanges: "No lineage changed between these times. Columns that no edge reaches are not compared.",
+  noChanges: "Nothing changed between these times.",
   added: "added",
   gone: "gone",
   changed: "changed",

@@ -191,6 +191,19 @@ class FailedTest(msgspec.Struct, frozen=True, order=True, gc=False, array_like=T
     severity: str = ""
 
 
+class SchemaChange(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):
+    """A column that came, went or changed its type: the number of the data set, the name of the column, `added`,
+    `removed` or `retyped`, when a run first saw it so (UTC), and its types before and after (empty: none).
+    """
+
+    dataset: int
+    column: str
+    change: str
+    time: datetime
+    old_type: str = ""
+    new_type: str = ""
+
+
 class LineageDocument(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """All of it. `source`: `record` or `lake`. `times`: the points of time that the rest refers to, oldest first, UTC.
     `history`: whether `flows` and `edges` have those that are no longer valid.
@@ -207,6 +220,7 @@ class LineageDocument(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_
     edges: tuple[Edge, ...]
     tags: tuple[Tag, ...] = ()
     failed_tests: tuple[FailedTest, ...] = ()
+    schema_changes: tuple[SchemaChange, ...] = ()
 
 
 class UnreadableDocumentError(ValueError):

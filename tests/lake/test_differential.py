@@ -26,7 +26,7 @@ from throughline.lake.pipeline import DONE, Order, run
 from throughline.lake.silver.quality import failed_tests, refine_quality
 from throughline.lake.silver.refinement import Meaning, refine
 from throughline.lake.tables.lake import Lake
-from throughline.lake.tables.schemas import COVERAGE, IMPACT, LAKE, QUARANTINE
+from throughline.lake.tables.schemas import COVERAGE, IMPACT, LAKE, QUARANTINE, SCHEMA_CHANGES
 
 pytestmark = OF_SPARK
 
@@ -72,6 +72,7 @@ def test_the_lake_equals_the_functions(spark: SparkSession, tmp_path: Path, requ
     assert now(document) == now(recorded)
     assert owned(document) == owned(recorded) != {}
     tests = {row for folder in FOLDERS.values() for row in declared_truth(folder)["tests"]}
+    assert schema_changes(lake, document)
     assert failing(lake, document) == {row[:3] for row in tests if not row[3]}
     assert len(document.edges) + len(document.flows) > len(now(document)), "past edges are there too"
     assert downstream(document) == {tuple(row) for row in lake.read(IMPACT).select(*REACHED).collect()}
@@ -102,6 +103,14 @@ def downstream(document: LineageDocument) -> set[tuple[object, ...]]:
 def owned(document: LineageDocument) -> dict[str, str]:
     """The owners of data sets, by qualified name."""
     return {each.qualified_name: each.owner for each in document.datasets if each.owner}
+
+
+def schema_changes(lake: Lake, document: LineageDocument) -> bool:
+    """Whether there are changes of schemas, and the document has those of its data sets."""
+    names = [dataset.qualified_name for dataset in document.datasets]
+    rows = lake.read(SCHEMA_CHANGES).select("qualified_name", "column", "change").collect()
+    listed = {(names[row.dataset], row.column, row.change) for row in document.schema_changes}
+    return listed == {tuple(row) for row in rows if row["qualified_name"] in names} != set()
 
 
 def failing(lake: Lake, document: LineageDocument) -> set[tuple[str, str, str]]:

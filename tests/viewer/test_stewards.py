@@ -4,7 +4,7 @@ import base64
 import gzip
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,11 @@ import pytest
 
 from shared.canary.run import canary_run
 from shared.catalog.memory import MemoryCatalog
+from shared.lineage.schema_changes import ColumnChange, with_schema_changes
 from shared.serving.page import page
 from tests.support.building import body, dataset, packed
 from tests.support.cli import Parts
-from tests.support.lineage import ROOT, document, edge, process
+from tests.support.lineage import NOON, ROOT, document, edge, process
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 from tests.viewer.browser.driver import Browser
@@ -360,6 +361,31 @@ def test_the_slider_is_a_scale_of_time(browser: Browser, files: dict[str, Path])
     assert browser.state["at"] == "2026-12-01T12:00:00Z"
     browser.press("ArrowRight", "ArrowRight")
     assert "at" not in browser.state, "now is at the end"
+
+
+def test_changes_of_schemas_are_on_the_slider_and_in_the_comparison(browser: Browser, tmp_path: Path) -> None:
+    changes = [
+        ColumnChange(qualified_name=CUSTOMERS, column=column, change=change, time=NOON + timedelta(days=8), **types)
+        for column, change, types in (
+            ("vip", "added", {"new_type": "boolean"}),
+            ("fax", "removed", {"old_type": "string"}),
+            ("customer_id", "retyped", {"old_type": "int", "new_type": "bigint"}),
+        )
+    ]
+    (tmp_path / "page.html").write_bytes(page(with_schema_changes(estate(), changes)))
+    browser.open(tmp_path / "page.html", state=at(asset=CUSTOMERS, compare="2026-11-28T12:00:00Z"))
+    ticks = "() => [...document.querySelectorAll('#changes option')].map((tick) => Number(tick.value))"
+    assert (NOON + timedelta(days=8)).timestamp() * 1000 in browser.run(ticks)
+    assert browser.texts("[data-change]") == [
+        "changed raw/customers.email → clean/customers.email",
+        "changed other type: customer_id (int → bigint)",
+        "gone column gone: fax (string)",
+        "added new column: vip (boolean)",
+    ]
+    browser.go(at(asset=CUSTOMERS, compare="2026-11-29T12:00:00Z"))
+    assert len(browser.texts("[data-change]")) == 1, "that time has them already"
+    browser.go(at(asset=WIDE, compare="2026-11-28T12:00:00Z"))
+    assert browser.texts("[data-change]") == [], "another table's"
 
 
 def test_checks_of_the_service_are_not_in_the_lists(browser: Browser, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ _NUMBERS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "tags": {"column": "columns"},
         "failed_tests": {"dataset": "datasets"},
+        "schema_changes": {"dataset": "datasets"},
     }
 )
 """The fields of items that are numbers of items of another part."""

@@ -21,6 +21,7 @@ from shared.lineage.document import (
     Kind,
     LineageDocument,
     Process,
+    SchemaChange,
     Tag,
     UnreadableDocumentError,
     encoded,
@@ -62,6 +63,7 @@ documents = st.builds(
     edges=tuples(st.builds(Edge, numbers, numbers, numbers, st.sampled_from(Kind), description=texts)),
     tags=tuples(st.builds(Tag, numbers, texts)),
     failed_tests=tuples(st.builds(FailedTest, numbers, texts, texts, st.none() | times)),
+    schema_changes=tuples(st.builds(SchemaChange, numbers, texts, texts, times)),
 )
 """Also what no job gives: unsorted, with repeated names and numbers that there are not."""
 

@@ -8,7 +8,8 @@ from shared.governance.propagation import origins_of
 from shared.governance.rules import Selector, TagRule
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.dataset_facts import Failure, with_failures
-from shared.lineage.document import FailedTest, decoded, encoded
+from shared.lineage.document import FailedTest, SchemaChange, decoded, encoded
+from shared.lineage.schema_changes import ColumnChange, with_schema_changes
 from shared.model import AssetSchema, Declared, Process
 from tests.support.lineage import asset, document, edge, process
 
@@ -84,6 +85,23 @@ def test_the_owner_of_a_job_is_that_of_its_process() -> None:
     job = process("load", "raw", "mid")
     owned = structs.replace(job, origin=structs.replace(job.origin, declared=Declared(owner="ann", description="D.")))
     assert [(each.owner, each.description) for each in document(owned).processes] == [("ann", "D.")]
+
+
+def test_schema_changes_are_listed_with_their_data_sets_unless_those_are_unknown() -> None:
+    lineage = document(process("load", "raw", "mid", edge("raw.id", "mid.id")))
+    changes = [
+        ColumnChange(
+            qualified_name=asset("raw").qualified_name, column="id", change="retyped", time=AT, old_type="int"
+        ),
+        ColumnChange(qualified_name=asset("mid").qualified_name, column="id", change="added", time=AT, new_type="int"),
+        ColumnChange(qualified_name=asset("elsewhere").qualified_name, column="id", change="removed", time=AT),
+    ]
+    with_changes = with_schema_changes(lineage, [*changes, *reversed(changes)])
+    assert with_changes.schema_changes == (
+        SchemaChange(0, "id", "added", AT, "", "int"),
+        SchemaChange(1, "id", "retyped", AT, "int"),
+    )
+    assert decoded(encoded(with_changes)) == with_changes
 
 
 def test_failed_tests_are_listed_with_their_data_sets_unless_those_are_unknown() -> None:

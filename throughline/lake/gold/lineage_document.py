@@ -9,6 +9,7 @@ from pyspark.sql import functions as f
 from shared.lineage.building import Interval, KnownProcess, document_of, intervals_of
 from shared.lineage.dataset_facts import Failure, with_failures
 from shared.lineage.document import Health, LineageDocument
+from shared.lineage.schema_changes import ColumnChange, with_schema_changes
 from shared.openlineage.selection import BY_SETTINGS, NO_WRITE
 from shared.translation.excluded_jobs import ExcludedWrite, excluded_jobs
 from shared.translation.sql.statement_reader import redact
@@ -24,6 +25,7 @@ from throughline.lake.tables.schemas import (
     HISTORY,
     RUN_CONTRIBUTIONS,
     RUNS,
+    SCHEMA_CHANGES,
     TAGS,
 )
 
@@ -36,9 +38,10 @@ _FAILURES = ("FAIL", "ABORT")
 def document_of_lake(
     lake: Lake, *, statements: bool = False, expressions: bool = False, merge: MergeSchemas | None = None
 ) -> LineageDocument:
-    """The document of all processes that the lake knows, past ones too, and of failed quality tests. `expressions`:
-    with those of edges; `statements`: also with the SQL of the last run of each, without literals. `merge`: of several
-    schemas of a data set not the newest counts, but what this makes of them.
+    """The document of all processes that the lake knows, past ones too, with failed tests and changes of schemas.
+
+    `expressions`: with those of edges; `statements`: also with the SQL of the last run of each, without literals.
+    `merge`: of several schemas of a data set not the newest counts, but what this makes of them.
 
     Raises LakeError where there is no lake, or one whose history has no masks: an older version wrote it.
     """
@@ -64,7 +67,7 @@ def document_of_lake(
         types=types,
         tags=tags,
     )
-    return with_failures(document, _failures(lake))
+    return with_schema_changes(with_failures(document, _failures(lake)), _column_changes(lake))
 
 
 def _excluded_writes(lake: Lake) -> Iterator[ExcludedWrite]:
@@ -89,6 +92,21 @@ def _failures(lake: Lake) -> Iterator[Failure]:
             at=moment(row["at"]),
             job=row["job"],
             severity=row["severity"] or "",
+        )
+
+
+def _column_changes(lake: Lake) -> Iterator[ColumnChange]:
+    """The changes of schemas; none where an older version wrote the lake without them."""
+    if not lake.exists(SCHEMA_CHANGES):
+        return
+    for row in lake.read(SCHEMA_CHANGES).withColumn("at", f.unix_micros("at")).toLocalIterator():
+        yield ColumnChange(
+            qualified_name=row["qualified_name"],
+            column=row["column"],
+            change=row["change"],
+            time=moment(row["at"]),
+            old_type=row["before"] or "",
+            new_type=row["after"] or "",
         )
 
 
