@@ -2,7 +2,7 @@
 
 import { button, element } from "./elements.js";
 import { nameLink } from "./panels.js";
-import { HEALTH_WORDS, TEXTS, moment, timeInAddress, typeWord } from "./texts.js";
+import { HEALTH_WORDS, TEXTS, moment, rowsOf, timeInAddress, typeWord } from "./texts.js";
 
 /**
  * @typedef {import("./panels.js").View} View
@@ -95,6 +95,7 @@ function fieldsOf(view) {
       ...tags.slice(0, MOST_TAGS).map((name) => element("span.tag", {}, name)), ...(tags.length > MOST_TAGS ? [`+${tags.length - MOST_TAGS}`] : [])) },
     { title: TEXTS.owner, isWide: true, isUsed: ({ owner }) => owner !== "", cell: ({ owner }) => element("td.wide", {}, owner) },
     { title: TEXTS.writtenAt, isWide: true, isUsed: ({ written }) => written !== null, cell: ({ written }) => element("td.wide", {}, written === null ? "" : moment(written).slice(0, 16)) },
+    { title: TEXTS.lastRows, isWide: true, isUsed: ({ dataset }) => rowsOf(model.datasets[dataset]) !== "", cell: ({ dataset }) => element("td.wide", {}, rowsOf(model.datasets[dataset])) },
     { title: TEXTS.readers, isWide: true, cell: ({ readers }) => element("td.wide", {}, String(readers)) },
     { title: TEXTS.health, cell: (summary) => element("td", { class: ONLY.failed.has(summary) ? "error" : undefined }, [HEALTH_WORDS[summary.health] ?? "",
       summary.failedTests ? `✗ ${summary.failedTests}` : "", summary.unknown ? `${summary.unknown} ${TEXTS.unknown}` : "", summary.placeholder ? TEXTS.placeholder : ""].filter(Boolean).join(" · ")) },

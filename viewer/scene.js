@@ -3,7 +3,7 @@
 import { placeBadges } from "./curves.js";
 import { CARD_WIDTH, HEAD_HEIGHT, NARROW_GAP, ROW_HEIGHT, WIDE_GAP } from "./layout.js";
 import { neighbours } from "./select.js";
-import { HEALTH_WORDS, TEXTS, moment, typeWord } from "./texts.js";
+import { HEALTH_WORDS, TEXTS, moment, rowsOf, typeWord } from "./texts.js";
 
 /**
  * @typedef {import("./model.js").Model} Model
@@ -81,7 +81,7 @@ function noteOf(model, number, health, at) {
   const dataset = model.datasets[number];
   const written = model.writtenAt(number, at);
   const words = [HEALTH_WORDS[health] ?? "", dataset.placeholder ? TEXTS.placeholder : "",
-    written === null ? "" : `${TEXTS.written} ${moment(written).slice(0, 10)}`, dataset.owner ?? ""];
+    written === null ? "" : `${TEXTS.written} ${moment(written).slice(0, 10)}`, rowsOf(dataset), dataset.owner ?? ""];
   return words.filter(Boolean).join(" · ") || typeWord(dataset.type);
 }
 

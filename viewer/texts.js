@@ -47,6 +47,12 @@ export function typeWord(type) {
   return TYPE_WORDS[type] ?? `${PROGRAMS[program] ?? ""}${type.slice(program.length)}`.replaceAll("_", " ");
 }
 
+/** How many rows the last run wrote, if the document has it. @param {object} dataset */
+export function rowsOf(dataset) {
+  const { rows } = /** @type {{rows?: number}} */ (dataset);
+  return rows === undefined ? "" : `${rows.toLocaleString("en")} ${TEXTS.writtenRows}`;
+}
+
 /** A time in UTC, to the minute. @param {number} milliseconds */
 export function moment(milliseconds) {
   return `${new Date(milliseconds).toISOString().slice(0, 16).replace("T", " ")} UTC`;
@@ -70,6 +76,7 @@ export const TEXTS = {
   more: "more",
   notShown: "not shown",
   written: "written",
+  writtenRows: "rows",
   away: "away",
   processes: "processes make it",
   estate: "All data",
@@ -127,6 +134,7 @@ export const TEXTS = {
   anyOwner: "any owner",
   name: "Name",
   writtenAt: "Written (UTC)",
+  lastRows: "Last run wrote",
   readers: "Readers",
   unknown: "unknown",
   localFiles: "local files",

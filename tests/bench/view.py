@@ -70,9 +70,9 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     storage = _recorded(sizes.view_datasets)
     steps.done()
     began = time.perf_counter()
-    content = page(document_of_record(storage, PublishOptions()))
+    content = page(document_of_record(storage, PublishOptions(), expressions=True))
     made = time.perf_counter() - began
-    document = document_of_record(storage, PublishOptions())
+    document = document_of_record(storage, PublishOptions(), expressions=True)
     steps.done()
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
         path = Path(folder) / "page.html"

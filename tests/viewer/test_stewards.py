@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
@@ -477,17 +478,35 @@ def test_on_paper_the_whole_picture_and_the_panel_are_there(
     assert browser.run(transform) == before
 
 
-def with_catalog(html: bytes, process_name: str) -> bytes:
-    """The page, in which the catalog has this process from another program."""
+def changed(html: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """The page with a changed document."""
     data = re.search(rb'id="data"[^>]*>([^<]*)<', html)
     assert data
     lineage = json.loads(gzip.decompress(base64.b64decode(data[1])))
-    number = next(place for place, row in enumerate(lineage["processes"]) if row["name"] == process_name)
+    change(lineage)
+    return html.replace(data[1], base64.b64encode(gzip.compress(json.dumps(lineage).encode())))
+
+
+def test_numbers_of_rows_are_on_the_card_and_in_the_table(browser: Browser, tmp_path: Path) -> None:
+    def count(lineage: dict[str, Any]) -> None:
+        next(row for row in lineage["datasets"] if row["name"] == "sales")["rows"] = 1204000
+
+    (tmp_path / "page.html").write_bytes(changed(page(shop()), count))
+    browser.open(tmp_path / "page.html")
+    assert "1,204,000 rows" in browser.texts(f'[data-row="{SALES}"] td')
+    browser.go(at(asset=SALES))
+    assert "1,204,000 rows" in browser.run(
+        "(name) => document.querySelector(`[data-head='${name}']`).dataset.tip", SALES
+    )
+
+
+def with_catalog(lineage: dict[str, Any]) -> None:
+    """Have the process `report` from another program."""
+    number = next(place for place, row in enumerate(lineage["processes"]) if row["name"] == "report")
     lineage["processes"][number] |= {"catalog_type": "powerbi_report_process", "platform": "Power BI"}
     for row in lineage["edges"]:
         if row[0] == number:
             row[3] = "catalog"
-    return html.replace(data[1], base64.b64encode(gzip.compress(json.dumps(lineage).encode())))
 
 
 def test_edges_from_the_catalog_have_a_look_of_their_own(browser: Browser, tmp_path: Path) -> None:
@@ -495,7 +514,7 @@ def test_edges_from_the_catalog_have_a_look_of_their_own(browser: Browser, tmp_p
         process("job", "raw", "clean", edge("raw.a", "clean.a")),
         process("report", "clean", "bi", edge("clean.a", "bi.a")),
     )
-    (tmp_path / "page.html").write_bytes(with_catalog(page(lineage), "report"))
+    (tmp_path / "page.html").write_bytes(changed(page(lineage), with_catalog))
     for state in (at(asset=f"{ROOT}clean"), at(asset=f"{ROOT}clean", tables="1")):
         browser.open(tmp_path / "page.html", state=state)
         looks = browser.run("() => [...document.querySelectorAll('#layer .curve')].map((curve) => curve.classList[1])")
