@@ -11,18 +11,24 @@ from shared.serving.marquez_values import (
     ColumnGraph,
     ColumnNode,
     DatasetNode,
+    FailedQualityTest,
     Field,
     Graph,
     GraphEdge,
+    Hierarchy,
     InputField,
     JobNode,
+    Level,
     MarquezDataset,
     MarquezDatasets,
+    MarquezFacets,
     MarquezJob,
     MarquezJobs,
     Name,
     Namespace,
     Namespaces,
+    OutputStatistics,
+    Quality,
     SearchResult,
     SearchResults,
 )
@@ -79,7 +85,32 @@ def dataset(view: LineageView, number: int) -> MarquezDataset:
         tags=value.tags,
         description=value.description,
         last_modified_at=_moment(view, max(last_times, default=NOT_SET)),
+        facets=_facets(view, number),
     )
+
+
+def _facets(view: LineageView, number: int) -> MarquezFacets | None:
+    """The facets of a data set; None without any."""
+    dataset = view.document.datasets[number]
+    levels = tuple(Level(type=type_, name=name) for type_, name in dataset.hierarchy)
+    is_counted = dataset.rows is not None or dataset.size is not None
+    tested = _moment(view, dataset.tested)
+    failed = (test for test in view.document.failed_tests if test.dataset == number)
+    facets = MarquezFacets(
+        hierarchy=Hierarchy(hierarchy=levels) if levels else None,
+        output_statistics=OutputStatistics(row_count=dataset.rows, size=dataset.size) if is_counted else None,
+        quality=Quality(
+            tested_at=tested,
+            passed=dataset.passed_tests,
+            failed=tuple(
+                FailedQualityTest(name=test.name, column=test.column, severity=test.severity, at=test.at)
+                for test in failed
+            ),
+        )
+        if tested
+        else None,
+    )
+    return None if facets == MarquezFacets() else facets
 
 
 def job(view: LineageView, name: Job) -> MarquezJob:

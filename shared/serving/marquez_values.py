@@ -41,6 +41,51 @@ class Namespaces(_Value, frozen=True):
     total_count: int
 
 
+class Level(_Value, frozen=True):
+    """A level above a data set, or itself."""
+
+    type: str
+    name: str
+
+
+class Hierarchy(_Value, frozen=True):
+    """OpenLineage's facet: where a data set lies, from the highest level to itself."""
+
+    hierarchy: tuple[Level, ...]
+
+
+class OutputStatistics(_Value, frozen=True):
+    """OpenLineage's facet: how much the last run wrote."""
+
+    row_count: int | None = None
+    size: int | None = None
+
+
+class FailedQualityTest(_Value, frozen=True):
+    """A quality test whose last result is a failure; without `column` it is of the whole data set."""
+
+    name: str
+    column: str = ""
+    severity: str = ""
+    at: datetime | None = None
+
+
+class Quality(_Value, frozen=True):
+    """The last results of a data set's quality tests."""
+
+    tested_at: datetime
+    passed: int
+    failed: tuple[FailedQualityTest, ...]
+
+
+class MarquezFacets(_Value, frozen=True):
+    """Facets of a data set: OpenLineage's, and one of our own with the results of quality tests."""
+
+    hierarchy: Hierarchy | None = None
+    output_statistics: OutputStatistics | None = None
+    quality: Quality | None = msgspec.field(name="throughline_quality", default=None)
+
+
 class MarquezDataset(_Value, frozen=True):
     """A data set. `physical_name`: its qualified name in the catalog. `last_modified_at`: when a job wrote it last."""
 
@@ -52,6 +97,7 @@ class MarquezDataset(_Value, frozen=True):
     tags: tuple[str, ...] = ()
     description: str = ""
     last_modified_at: datetime | None = None
+    facets: MarquezFacets | None = None
 
 
 class MarquezDatasets(_Value, frozen=True):

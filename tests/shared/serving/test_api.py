@@ -5,13 +5,18 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import structs
 from openapi_core import OpenAPI
 from openapi_core.testing import MockRequest, MockResponse
 
+from shared.lineage.building import document_of
+from shared.lineage.dataset_facts import Amount
+from shared.model import Declared, QualityTest
 from shared.serving.openapi import openapi
 from shared.serving.requests import Request, Response
 from shared.serving.routes import ROUTES
-from tests.shared.serving.documents import CLEAN, HOSTILE, JOBS, LAKE, asset, estate, get, service
+from tests.shared.serving.documents import CLEAN, HOSTILE, JOBS, LAKE, asset, edge, estate, get, process, service
+from tests.support.lineage import NOON
 
 SERVICE = service()
 DATASET = f"dataset:{LAKE}:clean/customers"
@@ -204,3 +209,27 @@ def test_names_are_text_in_the_page_and_in_the_api() -> None:
 def test_a_path_outside_the_page_and_the_api_is_not_found() -> None:
     assert SERVICE.answer(Request(path="etc/passwd")).status == 404
     assert SERVICE.answer(Request(path="v1/namespaces")).status == 200, "as the local host gives it"
+
+
+def test_a_data_set_has_its_last_write_hierarchy_and_quality_tests_as_facets() -> None:
+    writer = process("facts", "raw/a", "clean/a", edge("raw/a.id", "clean/a.id"))
+    name = asset("clean/a").qualified_name
+    failed = QualityTest(at=NOON, column="id", name="unique", passed=False, severity="error")
+    (schema,) = writer.process.schemas
+    levels = (("DATABASE", "lake"), ("TABLE", "a"))
+    known = structs.replace(
+        writer,
+        process=structs.replace(writer.process, schemas=(structs.replace(schema, declared=Declared(levels=levels)),)),
+        amounts=(Amount(name, 1234, 5600),),
+        tests=((name, (failed, QualityTest(at=NOON, column="", name="row_count", passed=True))),),
+    )
+    facets = value(get(service(document_of("record", [known])), f"namespaces/{LAKE}/datasets/clean/a"))["facets"]
+    assert facets == {
+        "hierarchy": {"hierarchy": [{"type": "DATABASE", "name": "lake"}, {"type": "TABLE", "name": "a"}]},
+        "outputStatistics": {"rowCount": 1234, "size": 5600},
+        "throughline_quality": {
+            "testedAt": "2026-11-21T12:00:00Z",
+            "passed": 1,
+            "failed": [{"name": "unique", "column": "id", "severity": "error", "at": "2026-11-21T12:00:00Z"}],
+        },
+    }
