@@ -3,7 +3,7 @@
 import { button, copied, csvRow, element, facts, saved } from "./elements.js";
 import { signOf } from "./draw.js";
 import { impactOf } from "./select.js";
-import { HEALTH_WORDS, KEYS, KIND_MEANINGS, KIND_WORDS, SIGNS, TEXTS, moment, typeWord } from "./texts.js";
+import { HEALTH_WORDS, KEYS, KIND_MEANINGS, KIND_WORDS, SIGNS, TEXTS, moment, rowsOf, typeWord } from "./texts.js";
 import { lines } from "./visible.js";
 
 /**
@@ -43,11 +43,6 @@ function copyButton(words, text) {
   return made;
 }
 
-/** How much the last run wrote. @param {import("./model.js").Dataset} dataset */
-function amounts({ rows, size }) {
-  return [[rows, TEXTS.rows], [size, TEXTS.bytes]].flatMap(([amount, unit]) => (amount === undefined ? [] : [`${amount.toLocaleString("en")} ${unit}`]));
-}
-
 /** @param {View} view @param {number} number */
 export function datasetPanel(view, number) {
   const { model, actions, at } = view;
@@ -66,7 +61,7 @@ export function datasetPanel(view, number) {
     facts([
       [TEXTS.owner, dataset.owner ?? ""], [TEXTS.tag, badges(dataset.tags ?? [])],
       [TEXTS.health, [HEALTH_WORDS[model.healthOf(number, at)] ?? "", dataset.placeholder ? TEXTS.placeholder : ""].filter(Boolean).join(" · ")],
-      [TEXTS.writtenAt, [written === null ? "" : moment(written), ...amounts(dataset)].filter(Boolean).join(", ")],
+      [TEXTS.writtenAt, [written === null ? "" : moment(written), rowsOf(dataset), dataset.size === undefined ? "" : `${dataset.size.toLocaleString("en")} ${TEXTS.bytes}`].filter(Boolean).join(", ")],
       [TEXTS.tests, dataset.tested === undefined ? "" : `${timeText(model, dataset.tested)}, ${dataset.passed_tests ?? 0} ${TEXTS.passed}`],
       [TEXTS.hierarchy, (dataset.hierarchy ?? []).map((level) => level.join(" ")).join(", ")],
       [TEXTS.type, typeWord(dataset.type)], [TEXTS.store, dataset.store?.endsWith("://") ? "" : dataset.store ?? ""], [TEXTS.zone, dataset.zone ?? ""],

@@ -47,10 +47,9 @@ export function typeWord(type) {
   return TYPE_WORDS[type] ?? `${PROGRAMS[program] ?? ""}${type.slice(program.length)}`.replaceAll("_", " ");
 }
 
-/** How many rows the last run wrote, if the document has it. @param {object} dataset */
-export function rowsOf(dataset) {
-  const { rows } = /** @type {{rows?: number}} */ (dataset);
-  return rows === undefined ? "" : `${rows.toLocaleString("en")} ${TEXTS.writtenRows}`;
+/** How many rows the last run wrote, if the document has it. @param {{rows?: number}} dataset */
+export function rowsOf({ rows }) {
+  return rows === undefined ? "" : `${rows.toLocaleString("en")} ${TEXTS.rows}`;
 }
 
 /** A time in UTC, to the minute. @param {number} milliseconds */
@@ -76,7 +75,6 @@ export const TEXTS = {
   more: "more",
   notShown: "not shown",
   written: "written",
-  writtenRows: "rows",
   away: "away",
   processes: "processes make it",
   estate: "All data",
