@@ -97,6 +97,7 @@ PROOFS: dict[str, str] = {
     "python -m tests.faults.interleavings": "tests/faults/test_exploring.py",
     "python -m tests.faults.mutation": "tests/faults/test_mutation.py",
     "python -m tests.faults.planted": "tests/faults/test_planted.py",
+    "python -m tests.e2e.marquez": "tests/e2e/marquez.py",
     "python -m tests.faults.forwarding": "tests/faults/test_forwarding.py",
     "python -m tests.faults.watching": "tests/faults/test_watching.py",
     "python -m tests.faults": "tests/faults/test_hunt.py",
