@@ -47,9 +47,9 @@ def test_the_functions_record_their_settings_and_commands_refuse_others(world: W
     throughline(world, "send", str(GOLDEN / "customer_merge" / "events.jsonl"), "--url", world.functions.url)
     wait_until_idle(world)
     parts = parts_of(world)
-    found = settings_on_record(parts.storage)
-    assert found
-    assert found.texts == parts.to_record
+    settings = settings_on_record(parts.storage)
+    assert settings
+    assert settings.texts == parts.to_record
     other = runner.invoke(app, ["replay"], env={**world.environment, "THROUGHLINE_APPLICATION_IDLE_MINUTES": "5"})
     assert other.exit_code == 2
     assert "THROUGHLINE_APPLICATION_IDLE_MINUTES: the functions have 60, this shell has 5" in other.output
@@ -58,10 +58,10 @@ def test_the_functions_record_their_settings_and_commands_refuse_others(world: W
 def test_sending_the_same_events_again_changes_nothing(world: World) -> None:
     events = GOLDEN / "customer_merge" / "events.jsonl"
     throughline(world, "send", str(events), "--url", world.functions.url)
-    before, writes = wait_until_idle(world), world.catalog.calls()["writes"]
+    status_before, writes = wait_until_idle(world), world.catalog.calls()["writes"]
     sent = throughline(world, "send", str(events), "--url", world.functions.url)
     assert "0 refused" in sent.output
-    assert wait_until_idle(world).received == before.received
+    assert wait_until_idle(world).received == status_before.received
     assert world.catalog.calls()["writes"] == writes
 
 
@@ -99,12 +99,12 @@ def test_the_answer_to_an_ignored_event_is_a_201_with_the_reason(world: World) -
 
 
 def test_the_answer_to_a_bad_event_is_a_problem_that_names_the_field_and_is_counted(world: World) -> None:
-    before = status(parts_of(world).storage).rejected
+    rejected_before = status(parts_of(world).storage).rejected
     answer = post(world, event("bad", "START", "10:00:00").replace(f'"{run_id("bad")}"'.encode(), b"7"))
     assert answer.status_code == 400
     assert answer.headers["Content-Type"].startswith("application/problem+json")
     assert answer.json()["field"] == "run.runId"
-    assert status(parts_of(world).storage).rejected == before + 1
+    assert status(parts_of(world).storage).rejected == rejected_before + 1
 
 
 def test_a_chunked_body_is_refused_with_a_hint_at_the_setting(world: World) -> None:
@@ -142,7 +142,7 @@ def test_a_batch_is_answered_event_by_event(world: World) -> None:
     events = [*write("batched", "app-of-batch", "10:00", "/batch/in", sink="/batch/out"), b'{"eventType": "START"}']
     answer = requests.post(f"{world.functions.url}/api/v1/lineage/batch", data=b"[%b]" % b",".join(events), timeout=30)
     assert (answer.status_code, answer.json()["status"]) == (200, "partial_success")
-    assert [each["index"] for each in answer.json()["failed_events"]] == [2]
+    assert [failed_event["index"] for failed_event in answer.json()["failed_events"]] == [2]
     wait_until_idle(world)
     assert "app → out" in throughline(world, "show", "/batch/out").stdout
 
@@ -158,14 +158,6 @@ def test_an_unavailable_catalog_delays_lineage_and_loses_nothing(world: World) -
     found = wait_until_idle(world, seconds=120)
     assert found.reconciles
     assert "file:///away/in" in throughline(world, "show", "/away/out").stdout
-
-
-def test_unavailable_storage_is_a_503_with_retry_after(world: World) -> None:
-    """The last test of this file: it ends Azurite."""
-    world.azurite.stop()
-    answer = post(world, event("lost", "START", "10:00:00", inputs=["/a"], application="app"))
-    assert answer.status_code == 503
-    assert int(answer.headers["Retry-After"]) <= 2
 
 
 def test_a_training_run_of_mlflow_is_linked_and_its_tags_point_to_the_lineage(
@@ -200,3 +192,11 @@ def test_a_training_run_of_mlflow_is_linked_and_its_tags_point_to_the_lineage(
     wait_until_idle(world)
     assert world.catalog.calls()["writes"] == writes, "the same run again changes nothing"
     assert client.get_run(run).data.tags["throughline.lineage"] == "throughline view mlflow://localhost/models/churn:1"
+
+
+def test_unavailable_storage_is_a_503_with_retry_after(world: World) -> None:
+    """The last test of this file: it ends Azurite."""
+    world.azurite.stop()
+    answer = post(world, event("lost", "START", "10:00:00", inputs=["/a"], application="app"))
+    assert answer.status_code == 503
+    assert int(answer.headers["Retry-After"]) <= 2

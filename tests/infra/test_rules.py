@@ -160,8 +160,9 @@ def test_parameters_for_settings_have_the_defaults_of_the_settings_also_under_az
     assert set(DECIDED) >= {"THROUGHLINE_COLLECTION", "THROUGHLINE_MAX_CATALOG_RATE"}
     for name, parameter in DECIDED.items():
         (default,) = re.findall(rf"^param {parameter} \w+ = '?([^'\n]*)'?$", FILES["main.bicep"], re.MULTILINE)
-        assert default == BY_NAME[name].default
-        assert by_azd[parameter] == BY_NAME[name].default
+        is_switch = f"{name}: {parameter} ? " in FILES["main.bicep"]  # off is no text
+        assert default == ("false" if is_switch else BY_NAME[name].default)
+        assert by_azd[parameter] == default
 
 
 def test_any_other_setting_can_be_given_as_a_parameter() -> None:
@@ -202,9 +203,9 @@ def test_only_the_worker_gets_settings_of_the_catalog() -> None:
     assert length
     prefixes = re.findall(r"'(\w+)'", APP_SETTINGS.partition("var ofWorker = [")[2].partition("]")[0])
     assert {len(prefix) for prefix in prefixes} == {int(length[1])}
-    kept = {setting.name for setting in SETTINGS if setting.name.startswith(tuple(prefixes))}
-    assert kept >= {"THROUGHLINE_CATALOG_TOKEN", "THROUGHLINE_CANARY_KEY"}
-    assert not {setting.name for setting in SETTINGS if setting.of_receiver} & kept
+    kept_names = {setting.name for setting in SETTINGS if setting.name.startswith(tuple(prefixes))}
+    assert kept_names >= {"THROUGHLINE_CATALOG_TOKEN", "THROUGHLINE_CANARY_KEY"}
+    assert not {setting.name for setting in SETTINGS if setting.of_receiver} & kept_names
     worker = APP_SETTINGS.partition("name: 'worker'")[2].partition("\n]")[0]
     assert APP_SETTINGS.count("THROUGHLINE_CATALOG_ENDPOINT") == worker.count("THROUGHLINE_CATALOG_ENDPOINT") == 1
 
@@ -234,13 +235,16 @@ def test_each_function_runs_in_one_app() -> None:
 def trigger(name: str) -> dict[str, Any]:
     """Return the trigger binding of a function."""
     found: dict[str, Any]
-    (found,) = [each for each in FUNCTIONS[name]["bindings"] if each["type"].endswith("Trigger")]
+    (found,) = [binding for binding in FUNCTIONS[name]["bindings"] if binding["type"].endswith("Trigger")]
     return found
 
 
 def test_every_binding_s_connection_is_set() -> None:
     connections = {
-        each["connection"] for config in FUNCTIONS.values() for each in config["bindings"] if "connection" in each
+        binding["connection"]
+        for config in FUNCTIONS.values()
+        for binding in config["bindings"]
+        if "connection" in binding
     }
     assert connections
     for connection in connections:
@@ -287,10 +291,10 @@ def storage_calls() -> set[str]:
     tree = ast.parse((ROOT / "shared/storage/azure.py").read_text())
     called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     named = {func.attr for func in called if isinstance(func, ast.Attribute)}
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    own_names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     sent = {ast.unparse(func).removeprefix("self.") for func in called if ast.unparse(func).endswith(".send")}
     of_the_sdk = {name for name in named if any(hasattr(client, name) for client in CLIENTS)}
-    return sent | of_the_sdk - (own - set(CALLS))
+    return sent | of_the_sdk - (own_names - set(CALLS))
 
 
 def granted(app: str, *scopes: str) -> set[str]:
@@ -356,8 +360,8 @@ def test_the_receiver_has_rights_on_exactly_the_tables_and_containers_that_it_wr
     with pytest.raises(Refused) as refusal:
         receive(storage, b"{", most_bytes=10**6)
     note_refusal(storage, b"{", refusal.value)
-    own = [row for row in ROLES if row["to"] == "receiver"]
-    rows = {kind: {row["of"] for row in own if row["on"] == kind} for kind in ("container", "table")}
+    own_roles = [row for row in ROLES if row["to"] == "receiver"]
+    rows = {kind: {row["of"] for row in own_roles if row["on"] == kind} for kind in ("container", "table")}
     assert rows == {"container": storage.containers, "table": storage.tables}
     assert (granted("receiver", "container"), granted("receiver", "table")) == ({BLOB}, {TABLE})
     main = FILES["main.bicep"]

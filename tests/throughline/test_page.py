@@ -2,6 +2,8 @@
 
 import re
 import shutil
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,10 @@ import pytest
 import throughline
 from shared.catalog.memory import MemoryCatalog
 from shared.publishing.context import PublishOptions
+from shared.query.published_document import publish_document
 from tests.support.azurite import on_azurite
 from tests.support.processing import post, settle
-from tests.support.publishing import publish
+from tests.support.publishing import Clock, publish
 from throughline.project import ROOT
 
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/reference/python.md").read_text(), re.DOTALL)
@@ -27,15 +30,19 @@ def test_the_code_of_the_page_runs_unchanged(
     shutil.copy(DEMO[0], tmp_path / "events.jsonl")
     monkeypatch.chdir(tmp_path)
     storage = on_azurite(empty_account)
-    for place in post(storage, *(line for job in DEMO for line in job.read_bytes().splitlines())):
-        settle(storage, place)
-    publish(storage, MemoryCatalog(), PublishOptions())
+    catalog, options = MemoryCatalog(), PublishOptions(documents=True)
+    for job, day in zip(DEMO, (1, 20), strict=True):
+        for place in post(storage, *job.read_bytes().splitlines()):
+            settle(storage, place)
+        publish(storage, catalog, options)
+        clock = Clock(datetime(2026, 11, day, tzinfo=UTC))
+        publish_document(storage, replace(options, now=clock), timedelta(days=400))
     monkeypatch.setenv("AzureWebJobsStorage", empty_account)
     monkeypatch.setenv("THROUGHLINE_CATALOG_ENDPOINT", "http://127.0.0.1:9")
     names: dict[str, object] = {}
     policy = '[[policy]]\nname = "traced"\ndatasets = "delta/*"\ntraced = 80\n'
     (tmp_path / "policy.toml").write_text(policy)
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
     for block in BLOCKS:
         exec(block, names)  # noqa: S102 - the page's own code
     printed = capsys.readouterr().out

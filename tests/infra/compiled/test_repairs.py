@@ -68,9 +68,11 @@ def test_the_commands_of_every_rule_are_read_run_or_harmless(printed: set[str]) 
     commands = printed | {rule.shown for rules in SECTIONS.values() for rule in rules}
     template = re.compile(r"python3 -m throughline\.cli\.deploy (rg-lineage|GROUP) --template")
     safe = [re.compile(pattern) for pattern in HARMLESS]
-    assert {each for each in commands if not any(pattern.match(each) for pattern in (*safe, template))} == set()
+    assert {
+        command for command in commands if not any(pattern.match(command) for pattern in (*safe, template))
+    } == set()
     harmful = re.compile(r"network-rule add|--default-action|publicNetwork\w*=|redact")
-    assert [each for each in commands if harmful.search(each)] == []
+    assert [command for command in commands if harmful.search(command)] == []
 
 
 def deployed(command: str, folder: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> Snapshot:
@@ -110,21 +112,21 @@ def safety(found: Snapshot) -> Mapping[str, Any]:
 def test_a_repair_deploys_what_is_deployed_already(
     printed: set[str], template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = snapshot(tmp_path / "before", template, CLOSED)
+    snapshot_before = snapshot(tmp_path / "before", template, CLOSED)
     groups = [*CLOSED["actionGroupIds"], f"{AZURE_GROUP}/providers/Microsoft.Insights/actionGroups/ag-lineage"]
-    assert safety(before) == {
+    assert safety(snapshot_before) == {
         "accounts": [("Disabled", "Deny")] * 2,
         "apps": ["Disabled", "Disabled"],
         "redaction": ["True", "True"],
-        "actions": [groups] * 15,
+        "actions": [groups] * 16,
     }
     repairs = sorted(each for each in printed if each.startswith(TEMPLATE))
     assert repairs == [TEMPLATE, f"{TEMPLATE} --set privateNetwork=true"]
     for number, command in enumerate(repairs):
         folder = tmp_path / str(number)
         folder.mkdir()
-        after = deployed(command, folder, template, monkeypatch)
-        assert after == before, command
+        snapshot_after = deployed(command, folder, template, monkeypatch)
+        assert snapshot_after == snapshot_before, command
 
 
 def test_defaults_in_place_of_the_parameters_on_record_would_be_found(template: Path, tmp_path: Path) -> None:
