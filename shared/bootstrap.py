@@ -210,7 +210,7 @@ def watching(
     from shared.announcing.webhook import Webhook  # noqa: PLC0415 - an adapter that only the watch needs
 
     addresses, policy = dict(settings.webhooks), settings.policy
-    lacking = [each.name for each in rules.channels if each.kind.is_webhook and each.name not in addresses]
+    lacking = [channel.name for channel in rules.channels if channel.kind.is_webhook and channel.name not in addresses]
     if lacking:
         raise Misconfigured(
             f"The channels {', '.join(lacking)} have no address: set THROUGHLINE_WATCH_WEBHOOKS to"
@@ -226,7 +226,7 @@ def watching(
 
     return WatchOptions(
         rules=rules,
-        senders={each.name: sender(each) for each in rules.channels},
+        senders={channel.name: sender(channel) for channel in rules.channels},
         every=settings.every,
         gates=gates_of(parse_policies(policy.text, policy.place), read) if policy else no_gates,
         parallel=ParallelMap(at_once=_SIDE_BY_SIDE),

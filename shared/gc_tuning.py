@@ -17,9 +17,9 @@ def tune_gc() -> None:
 @contextmanager
 def calm() -> Iterator[None]:
     """Collect seldom within the block: for a process that others use too."""
-    before = gc.get_threshold()
+    threshold_before = gc.get_threshold()
     gc.set_threshold(*_SELDOM)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*threshold_before)

@@ -102,17 +102,17 @@ _ANSI = frozenset({"athena", "duckdb", "oracle", "postgres", "redshift", "snowfl
 
 def _names_quoted(body: RunEvent) -> bool:
     """Whether a statement is dbt's for such a database; in Spark SQL double quotes enclose texts."""
-    schemes = {each.namespace.partition(":")[0] for each in body.datasets}
+    schemes = {dataset.namespace.partition(":")[0] for dataset in body.datasets}
     return body.job_type.integration == "DBT" and bool(schemes) and schemes <= _ANSI
 
 
 def _own_name(body: RunEvent) -> str:
     """The job's name, redacted so that it still begins with its application's name if it did."""
-    before = body.parent.job.name if body.parent else ""
+    name_before = body.parent.job.name if body.parent else ""
     name = body.job.name
-    if not before or not name.startswith(before):
+    if not name_before or not name.startswith(name_before):
         return text_without_secrets(name)
-    return text_without_secrets(before) + text_without_secrets(name[len(before) :])
+    return text_without_secrets(name_before) + text_without_secrets(name[len(name_before) :])
 
 
 def _statement(sql: str) -> str:
@@ -189,7 +189,7 @@ _RULES: Mapping[type, Callable[[Any], Any]] = {
         null_count=each.null_count, distinct_count=each.distinct_count, count=each.count
     ),
     Expectations: lambda given: Expectations(
-        assertions=tuple([each for each in given.assertions or () if isinstance(each.success, bool)])
+        assertions=tuple([assertion for assertion in given.assertions or () if isinstance(assertion.success, bool)])
     ),
 }
 """By type. Plans need none: the jar has left values out in the driver."""

@@ -154,10 +154,10 @@ def stored(event: Event, digest: str) -> StoredEvent:
 
 def stored_from_blob(name: str) -> StoredEvent:
     """The event of a blob's name within `events`. Raises Quarantined for a name of another form."""
-    found = event_of_blob(name)
-    if found is None:
+    stored_event = event_of_blob(name)
+    if stored_event is None:
         raise Quarantined(f"Not the name of an event: {name[:200]}")
-    return found
+    return stored_event
 
 
 def event_of_blob(name: str) -> StoredEvent | None:

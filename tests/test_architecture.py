@@ -214,14 +214,14 @@ def forbidden_imports(path: str, source: str) -> list[str]:
     """Yield the forbidden imports and reads of this file (by its path from the root), one sentence each."""
     module = _module(path)
     tree = _tree(source)
-    found = [sentence for line, name in _imports(tree) for sentence in _judge(module, name, f"{path}:{line}")]
+    imports = [sentence for line, name in _imports(tree) for sentence in _judge(module, name, f"{path}:{line}")]
     if _room_of(module) in ROOMS and module not in READ_ENVIRONMENT:
-        found += [
+        imports += [
             f"{path}:{line}: reads the environment: only shared/settings/reading.py may" for line in _environment(tree)
         ]
     if _room_of(module) in SHELLS and len(source.splitlines()) >= LONGEST_SHELL:
-        found.append(f"{path}: a shell has fewer than {LONGEST_SHELL} lines: move what it does into shared")
-    return found
+        imports.append(f"{path}: a shell has fewer than {LONGEST_SHELL} lines: move what it does into shared")
+    return imports
 
 
 def _module(path: str) -> str:
@@ -277,7 +277,7 @@ def _environment(tree: ast.AST) -> Iterator[int]:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os":
             if node.attr in names:
                 yield node.lineno
-        elif isinstance(node, ast.ImportFrom) and node.module == "os" and names & {each.name for each in node.names}:
+        elif isinstance(node, ast.ImportFrom) and node.module == "os" and names & {name.name for name in node.names}:
             yield node.lineno
 
 

@@ -76,8 +76,8 @@ def test_every_benchmark_reports_its_figures(tmp_path: Path, request: pytest.Fix
     document = json.loads(out.read_text())
     assert document["machine"]["cpus"] >= 1
     assert document["commit"]
-    assert [each["name"] for each in document["figures"]] == [each.name for each in figures]
-    assert {each["benchmark"] for each in document["figures"]} | left_out == {
+    assert [figure["name"] for figure in document["figures"]] == [figure.name for figure in figures]
+    assert {figure["benchmark"] for figure in document["figures"]} | left_out == {
         *(
             "dbt",
             "decode",
@@ -96,7 +96,7 @@ def test_every_benchmark_reports_its_figures(tmp_path: Path, request: pytest.Fix
             "end to end",
         ),
     }
-    (unchanged,) = (each for each in document["figures"] if each["name"] == "unchanged process")
+    (unchanged,) = (figure for figure in document["figures"] if figure["name"] == "unchanged process")
     assert (unchanged["value"], unchanged["meets_goal"]) == (0, True)
     for each in document["figures"]:
         if each is unchanged:
@@ -106,7 +106,7 @@ def test_every_benchmark_reports_its_figures(tmp_path: Path, request: pytest.Fix
         assert math.isfinite(each["ratio"]), each
         assert each["ratio"] > 0, each
     printed = (tmp_path / "table.txt").read_text()
-    assert [each.name for each in figures if each.name[:30] not in printed] == [], "long names are cut"
+    assert [figure.name for figure in figures if figure.name[:30] not in printed] == [], "long names are cut"
 
     world = document["figures"][-2]["details"]["rounds"][0]
     states = world["status"]
@@ -138,13 +138,13 @@ def test_a_replayed_application_is_a_new_run_of_the_same_job(sample: Sample) -> 
     first, second = ([replay.application() for _ in range(count)] for _ in range(2))
     for one, other in zip(first, second, strict=True):
         assert not {item.run for item in one} & {item.run for item in other}
-        before, after = ([decode(item.raw) for item in items] for items in (one, other))
-        assert [event.type for event in before] == [event.type for event in after]
-        assert min(event.time for event in before) < min(event.time for event in after)
-        assert sorted(run.state for run in translate_history(before).runs) == sorted(
-            run.state for run in translate_history(after).runs
+        events_before, events_after = ([decode(item.raw) for item in items] for items in (one, other))
+        assert [event.type for event in events_before] == [event.type for event in events_after]
+        assert min(event.time for event in events_before) < min(event.time for event in events_after)
+        assert sorted(run.state for run in translate_history(events_before).runs) == sorted(
+            run.state for run in translate_history(events_after).runs
         )
-        assert translate_history(before).processes == translate_history(after).processes
+        assert translate_history(events_before).processes == translate_history(events_after).processes
     again = Replay(seed=1, among=among)
     assert [item.run for item in again.application()] == [item.run for item in first[0]]
 

@@ -51,7 +51,7 @@ def test_the_page_has_the_measured_figures(measured: dict[str, dict[str, Volume]
         ("archive's lines (`AppTraces`)", ["archive", "archive"], "AppTraces"),
     ):
         found = [measured[phase][name] for phase in phases]
-        gigabytes = [each.bytes / 10**9 for each in found]
+        gigabytes = [volume.bytes / 10**9 for volume in found]
         assert rows.pop(title) == pytest.approx([found[0].rows / MILLION, *gigabytes], abs=0.02), title
     together = rows["**together**"]
     assert together[1:] == pytest.approx(

@@ -322,8 +322,8 @@ def test_the_index_links_to_every_page() -> None:
     text = (ROOT / "docs/README.md").read_text()
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"README.md"}
     of_another = ("decisions/", "openlineage-consumer/scenarios/")  # these have their own index or page
-    others = {page for page in pages if not any(part in page for part in of_another)}
-    assert {page for page in others if f"({page})" not in text} == set()
+    other_pages = {page for page in pages if not any(part in page for part in of_another)}
+    assert {page for page in other_pages if f"({page})" not in text} == set()
 
 
 def test_the_readme_fits_on_two_screens() -> None:

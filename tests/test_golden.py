@@ -62,10 +62,10 @@ def test_the_truth_detects_missing_and_unexpected_lineage(folder: Path) -> None:
     """Otherwise a truth that compares nothing would always pass."""
     truth, processes = _truth(folder), _history(folder).processes
     for index, process in enumerate(processes):
-        others = processes[:index] + processes[index + 1 :]
-        assert truth.differences(others)
+        other_processes = processes[:index] + processes[index + 1 :]
+        assert truth.differences(other_processes)
         for changed in _changed_processes(process):
-            assert truth.differences([*others, changed]), changed
+            assert truth.differences([*other_processes, changed]), changed
 
 
 def _changed_processes(process: Process) -> Iterable[Process]:
@@ -126,7 +126,7 @@ def test_every_version_gives_the_same_entities() -> None:
     entities: dict[tuple[Any, ...], set[str]] = {}
     for folder in FOLDERS.values():
         truth = _truth(folder)
-        expected_by_output = {each.output: each for each in truth.processes}
+        expected_by_output = {process.output: process for process in truth.processes}
         for process in _history(folder).processes:
             expected = expected_by_output.get(truth.called(process)[process.outputs[0].qualified_name])
             if expected is None:  # an unexpected process: another test reports it
@@ -161,7 +161,7 @@ def _everything() -> History:
 def test_merging_is_idempotent(folder: Path) -> None:
     events = sorted(_events(folder), key=lambda event: event.run_id)
     for _, group in groupby(events, key=lambda event: event.run_id):
-        own = list(group)
-        once = merge(own)
-        assert merge([*own, *own]) == once
-        assert merge([*reversed(own), own[0]]) == once
+        own_events = list(group)
+        once = merge(own_events)
+        assert merge([*own_events, *own_events]) == once
+        assert merge([*reversed(own_events), own_events[0]]) == once

@@ -46,7 +46,7 @@ def test_a_synthetic_estate_has_lineage_for_each_of_its_data_sets(tmp_path: Path
     ]
     assert len(events) == json.loads(done.stdout)["events"] == 36  # a tenth are sources
     processes = throughline.translate(events).processes
-    assert len({output for each in processes for output in each.outputs}) == 36
+    assert len({output for process in processes for output in process.outputs}) == 36
     for process in processes:
         assert len({edge.output for edge in process.columns if edge.output.column}) == 9
 

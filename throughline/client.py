@@ -84,9 +84,9 @@ class Client:
         if question not in names:
             raise ValueError(f"there is no question {question!r}: there are {', '.join(sorted(names))}")
         path = f"{QUESTIONS}{question}"
-        known = [parameter.name for parameter in parameters_of(path)]
-        if unknown := sorted(query.keys() - set(known)):
-            raise ValueError(f"{question} has no parameter {unknown[0]!r}: it has {', '.join(known) or 'none'}")
+        known_names = [parameter.name for parameter in parameters_of(path)]
+        if unknown := sorted(query.keys() - set(known_names)):
+            raise ValueError(f"{question} has no parameter {unknown[0]!r}: it has {', '.join(known_names) or 'none'}")
         storage = self._worker.storage
         is_past = path in (DAYS, COMPARE) or AS_OF.name in query
         shelf = PublishedDocuments(storage) if is_past else OneDocument(view=LineageView(self.document(), "now"))
@@ -121,7 +121,7 @@ class Client:
         found = (on_found_assets(worker.storage, process) for process, _ in recorded(worker.storage, worker.publishing))
         return tuple(
             process_of(each)
-            for each in sorted((each for each in found if each), key=lambda process: process.qualified_name)
+            for each in sorted((process for process in found if process), key=lambda process: process.qualified_name)
             if fnmatchcase(each.name, like) or fnmatchcase(each.qualified_name, like)
         )
 

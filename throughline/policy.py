@@ -42,12 +42,12 @@ def require(
     """
     place = fspath(policy)
     try:
-        found = file(place)
+        text_file = file(place)
     except ValueError as error:
         raise Misconfigured(str(error)) from error
-    if found is None:
+    if text_file is None:
         raise Misconfigured("no file of policies is named: give its path")
-    rules = parse_policies(found.text, found.place)
+    rules = parse_policies(text_file.text, text_file.place)
     if lake is not None:
         from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
         from throughline.lake.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same

@@ -44,7 +44,7 @@ def translate(events: Iterable[OneEvent] | Path, *, names: str | Path | None = N
     """
     history = translate_history(_decoded(events), names=_names(names))
     return Translation(
-        processes=tuple(process_of(each) for each in history.processes),
+        processes=tuple(process_of(process) for process in history.processes),
         runs=tuple(
             Run(run_id=run.run_id, job=history.jobs[run.run_id], state=run.state, reason=run.reason or "")
             for run in history.runs
@@ -65,14 +65,17 @@ def explain(
     >>> throughline.explain("abfss://raw@acct.dfs.core.windows.net", "orders/day=1").dataset.qualified_name
     'https://acct.dfs.core.windows.net/raw/orders'
     """
-    found = explain_name(namespace, name, symlinks=symlinks, names=_names(names))
-    best = found.naming.best
+    naming_explanation = explain_name(namespace, name, symlinks=symlinks, names=_names(names))
+    best = naming_explanation.naming.best
     return Explanation(
         dataset=_dataset(best.type, best.qualified_name),
         rule=best.rule,
-        reasons=found.why,
-        others=tuple(_dataset(each.type, each.qualified_name) for each in found.naming.others),
-        internal=found.noise,
+        reasons=naming_explanation.why,
+        others=tuple(
+            _dataset(catalog_name.type, catalog_name.qualified_name)
+            for catalog_name in naming_explanation.naming.others
+        ),
+        internal=naming_explanation.noise,
     )
 
 

@@ -79,15 +79,15 @@ class Round:
         for entry in listed(self.storage, channel):
             if outcomes[Outcome.SENT] + outcomes[Outcome.REFUSED] >= MAX_SENT or not self.may_continue():
                 break
-            found = self._offer(entry)
-            if isinstance(found, NotNow):
-                problems.append(self._pause(channel, row, found))
+            offer = self._offer(entry)
+            if isinstance(offer, NotNow):
+                problems.append(self._pause(channel, row, offer))
                 outcomes[Outcome.FAILED] += 1
                 break
-            if isinstance(found, Never):
-                problems.append(f"message refused channel={channel} message={entry.message} why={found.why}")
-                found = Outcome.REFUSED
-            outcomes[found] += 1
+            if isinstance(offer, Never):
+                problems.append(f"message refused channel={channel} message={entry.message} why={offer.why}")
+                offer = Outcome.REFUSED
+            outcomes[offer] += 1
         if row and outcomes[Outcome.SENT] and not outcomes[Outcome.FAILED]:
             self.storage.delete(WATCH, _CHANNEL, channel)
         return outcomes, problems

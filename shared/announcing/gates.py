@@ -56,7 +56,7 @@ def _broken(document: LineageDocument, rules: Rules, result: Result) -> BrokenGa
         if policy.name == result.policy
         for number in matching_datasets(document, policy.where.datasets)
     }
-    keys = ((each.type, each.qualified_name) for each in map(document.datasets.__getitem__, sorted(datasets)))
+    keys = ((dataset.type, dataset.qualified_name) for dataset in map(document.datasets.__getitem__, sorted(datasets)))
     return BrokenGate(
         policy=result.policy, rule=result.demand, sentence=f"{first.text}{way}{more}", datasets=tuple(keys)
     )

@@ -80,7 +80,7 @@ def close(storage: Storage, entry: OutboxEntry, *, refused: str = "") -> None:
     def change(row: Row | None) -> Row | None:
         if row is None or entry.channel not in (names := _names(row, "open")):
             return row
-        left = ",".join(each for each in names if each != entry.channel)
+        left = ",".join(name for name in names if name != entry.channel)
         reasons = "\n".join(
             filter(None, (str(row.values["refused"]), f"{entry.channel}: {refused}" if refused else ""))
         )

@@ -37,12 +37,14 @@ def recorded_snapshot(
     report or, without writers, all that its readers report; so one that reports fewer is no change. Raises
     StorageUnavailable and ContentLost.
     """
-    matches = {each.own: each for each in all_assets(storage)}
+    matches = {asset_record.own: asset_record for asset_record in all_assets(storage)}
     recorded = tuple(recorded_processes(storage, options))
-    named = [process for each in recorded if (process := on_matched_assets(each.process, matches))]
-    known = tuple(with_merged_schemas([KnownProcess(process=process) for process in named]))
-    foreign = foreign_known(storage, options.foreign_depth if with_foreign else 0, known)
-    document = document_of("record", (*known, *foreign))
+    named = [
+        process for recorded_process in recorded if (process := on_matched_assets(recorded_process.process, matches))
+    ]
+    known_processes = tuple(with_merged_schemas([KnownProcess(process=process) for process in named]))
+    foreign = foreign_known(storage, options.foreign_depth if with_foreign else 0, known_processes)
+    document = document_of("record", (*known_processes, *foreign))
     names = {process.qualified_name for process in named}
     overdue = (job for job in overdue_jobs(recorded, options.now()) if job.process in names)
     judged = document
@@ -56,19 +58,19 @@ def with_merged_schemas(known: Sequence[KnownProcess]) -> Iterator[KnownProcess]
     writers report or, without writers, all that its readers report.
     """
     users = defaultdict(list)
-    for each in known:
-        if each.current:
-            for key in {asset.key for asset in (*each.process.inputs, *each.process.outputs)}:
-                users[key].append(each.process)
+    for known_process in known:
+        if known_process.current:
+            for key in {asset.key for asset in (*known_process.process.inputs, *known_process.process.outputs)}:
+                users[key].append(known_process.process)
     merged = {key: merged_schema(key, using) for key, using in users.items()}
-    for each in known:
-        if not each.current:
-            yield each
+    for known_process in known:
+        if not known_process.current:
+            yield known_process
             continue
         schemas = {
             asset.qualified_name: merged[asset.key]
-            for asset in (*each.process.inputs, *each.process.outputs)
+            for asset in (*known_process.process.inputs, *known_process.process.outputs)
             if merged[asset.key].columns or merged[asset.key].declared != NOTHING_DECLARED
         }
-        process = structs.replace(each.process, schemas=tuple(schemas[name] for name in sorted(schemas)))
-        yield structs.replace(each, process=process)
+        process = structs.replace(known_process.process, schemas=tuple(schemas[name] for name in sorted(schemas)))
+        yield structs.replace(known_process, process=process)

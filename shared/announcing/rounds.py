@@ -109,11 +109,11 @@ def watch_due(storage: Storage, options: WatchOptions | None, publishing: Publis
     return done.facts if done else {}
 
 
-def pending_messages(storage: Storage, source: str, now: Snapshot, at: datetime) -> tuple[Message, ...]:
+def pending_messages(storage: Storage, source: str, now: Snapshot, moment: datetime) -> tuple[Message, ...]:
     """The messages that a comparison with this snapshot would decide; none without an earlier one. Writes nothing."""
     found = standing(storage, source)
-    before = _snapshot(storage, found.announced)
-    return messages(before, now, comparison="plan", now=at) if before else ()
+    snapshot_before = _snapshot(storage, found.announced)
+    return messages(snapshot_before, now, comparison="plan", now=moment) if snapshot_before else ()
 
 
 def _watch(
@@ -169,10 +169,10 @@ def _finish(
     """Decide the messages of a comparison that was begun, and close it. Returns the number of new messages, and the
     standing after it (None if another worker closed it).
     """
-    before, after = _snapshot(storage, begun.announced), _snapshot(storage, begun.pending)
+    before, snapshot_after = _snapshot(storage, begun.announced), _snapshot(storage, begun.pending)
     number = 0
-    if before and after:
-        for message in messages(before, after, comparison=begun.pending, now=options.now()):
+    if before and snapshot_after:
+        for message in messages(before, snapshot_after, comparison=begun.pending, now=options.now()):
             session.may_continue()  # renews the lease; a comparison that was begun is finished
             number += decide(storage, message, options.rules.channels_for(message))
     return number, end(storage, begun)

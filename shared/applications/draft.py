@@ -134,21 +134,21 @@ class Draft:
             return frozenset()
         former = {run_id: record.execution for run_id, record in records.items() if record and record.execution}
         moments = {execution.ended for execution in (*former.values(), *executions.values())}
-        others = {run: end for run, end in self.previous.ends.items() if end.time in moments}
+        other_execution_ends = {run: end for run, end in self.previous.ends.items() if end.time in moments}
         if self.ended_until and any(moment <= self.ended_until for moment in moments):
-            others |= {
+            other_execution_ends |= {
                 run_id: ExecutionEnd(record.execution.ended, record.execution.is_plan)
                 for run_id, record in all_records().items()
                 if record.execution and record.execution.ended in moments
             }
-        others = {run_id: end for run_id, end in others.items() if run_id not in records}
+        other_execution_ends = {run_id: end for run_id, end in other_execution_ends.items() if run_id not in records}
         runs: set[str] = set()
         for moment in moments:
-            of_others = {run_id for run_id, end in others.items() if end.time == moment}
+            of_others = {run_id for run_id, end in other_execution_ends.items() if end.time == moment}
             of_former = {run_id for run_id, execution in former.items() if execution.ended == moment}
             of_runs = {run_id for run_id, execution in executions.items() if execution.ended == moment}
             has_plans = (
-                any(others[run_id].is_plan for run_id in of_others)
+                any(other_execution_ends[run_id].is_plan for run_id in of_others)
                 or any(former[run_id].is_plan for run_id in of_former)
                 or any(executions[run_id].is_plan for run_id in of_runs)
             )

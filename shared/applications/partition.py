@@ -183,9 +183,9 @@ def counting_events(storage: Storage, record: RunRecord) -> list[StoredEvent]:
 def archived_before(storage: Storage, record: RunRecord) -> Iterator[StoredEvent]:
     """The archived events of a stream to which its record does not refer any more. Raises ArchiveMissing."""
     if record.earlier:
-        before = record.earlier.until + timedelta(microseconds=1)
+        until_before = record.earlier.until + timedelta(microseconds=1)
         since = record.seen.first if record.seen else None
-        for run in stored_runs(storage, RunFilter(since=since, before=before, run_id=record.run_id)):
+        for run in stored_runs(storage, RunFilter(since=since, before=until_before, run_id=record.run_id)):
             for archived in run.archived:
                 yield from archived.run.events
 

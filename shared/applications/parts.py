@@ -124,7 +124,9 @@ def part_contents(application: str, state: ApplicationState) -> dict[str, PartCo
 
 def part_of(application: str, state: ApplicationState, process: str, content: PartContent, etag: str = "") -> Part:
     """What an application in this state contributes to a process (by key), of which this is the content. Pure."""
-    seen = reduce(or_, (contribution.seen for contribution in content.contributions)) if content.contributions else None
+    seen_span = (
+        reduce(or_, (contribution.seen for contribution in content.contributions)) if content.contributions else None
+    )
     return Part(
         process=process,
         application=application,
@@ -134,8 +136,8 @@ def part_of(application: str, state: ApplicationState, process: str, content: Pa
         ended=state.ended,
         active=state.active,
         closed=state.closed,
-        seen_first=seen.first if seen else None,
-        seen_last=seen.last if seen else None,
+        seen_first=seen_span.first if seen_span else None,
+        seen_last=seen_span.last if seen_span else None,
         content=content,
         etag=etag,
     )

@@ -268,8 +268,8 @@ class _Work:
         storage, is_whole, first_runs = self.processor.storage, True, runs
         while True:
             runs, folded = self._with_companions(snapshot, first_runs)
-            if is_whole and (others := self._stale_runs(snapshot, folded, runs)):
-                runs, folded = self._with_companions(snapshot, {**runs, **others})
+            if is_whole and (other_run_inputs := self._stale_runs(snapshot, folded, runs)):
+                runs, folded = self._with_companions(snapshot, {**runs, **other_run_inputs})
             commit = Commit.of_fold(storage, snapshot, folded, runs)
             if commit.fits or (len(first_runs) <= 1 and not is_whole):
                 break

@@ -64,8 +64,8 @@ class Recomputed:
     @property
     def forwarded(self) -> frozenset[str]:
         """The runs that are to be forwarded again."""
-        before = self.snapshot.records
-        return frozenset(run for run in self.runs if self.records[run].changes_lineage(before.get(run)))
+        run_records_before = self.snapshot.records
+        return frozenset(run for run in self.runs if self.records[run].changes_lineage(run_records_before.get(run)))
 
 
 def recompute(processor: ApplicationProcessor, application: str, unrecorded: Records = NO_RECORDS) -> Recomputed:
@@ -140,11 +140,11 @@ def _fold_again(
     """Fold the events of all runs into an empty application. Returns the runs of which events are not stored."""
     application, scratch = snapshot.application, processor.storage
     kept: set[str] = set()
-    own = records.get(application)
-    if own and own.home:
-        references = (*own.events, *own.archived)
-        processor.fold(application, FoldRequest(homes={application: own.home}, elsewhere=references))
-    elif own is None:
+    own_run_record = records.get(application)
+    if own_run_record and own_run_record.home:
+        references = (*own_run_record.events, *own_run_record.archived)
+        processor.fold(application, FoldRequest(homes={application: own_run_record.home}, elsewhere=references))
+    elif own_run_record is None:
         waiting = [row for row in snapshot.by_run().get(application, []) if not row.event.end]
         for row in waiting:
             scratch.insert(APPLICATIONS, row.row(application))

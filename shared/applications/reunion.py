@@ -51,24 +51,24 @@ class _Reunion:
         self._records: dict[str, RunRecord | None] = {}
 
     def reunite(self, applications: frozenset[str], events: Iterable[StoredEvent]) -> bool:
-        known = {event.digest: event for event in events}
+        known_stored_events = {event.digest: event for event in events}
         rows: dict[str, EventRow] = {}
         for application in sorted(applications):
             self._read(application)
             record = self._records[application]
             for reference in (*record.events, *record.late) if record else ():
                 event = event_of_reference(self._run_id, reference)
-                known[event.digest] = event
+                known_stored_events[event.digest] = event
             for row in self._rows(application):
-                known[row.event.digest] = row.event
+                known_stored_events[row.event.digest] = row.event
                 rows[row.event.digest] = row
-        home = self._home(known, rows, applications)
+        home = self._home(known_stored_events, rows, applications)
         if home not in self._snapshots:
             self._read(home)
-        has_marks = self._fold_at_home(home, known, rows)
-        others = {*applications, *(event.application for event in known.values())} - {home}
-        for application in sorted(others):
-            has_marks = self._refer(application, home, known) or has_marks
+        has_marks = self._fold_at_home(home, known_stored_events, rows)
+        other_applications = {*applications, *(event.application for event in known_stored_events.values())} - {home}
+        for application in sorted(other_applications):
+            has_marks = self._refer(application, home, known_stored_events) or has_marks
         return has_marks
 
     def _read(self, application: str) -> None:
@@ -138,16 +138,16 @@ def home_of(run_id: str, snapshot: Mapping[str, OpenApplication], events: Mappin
     """
     homes: list[str] = []
     references: set[str] = set()
-    for application, one in snapshot.items():
-        record = one.records.get(run_id)
-        rows = {row.event.digest for row in one.by_run().get(run_id, [])}
+    for application, open_application in snapshot.items():
+        record = open_application.records.get(run_id)
+        rows = {row.event.digest for row in open_application.by_run().get(run_id, [])}
         if record and record.home:
             if rows or not record.digests >= events.keys():
                 return None
             references.add(record.home)
             continue
         if record is None and not rows:
-            if application == run_id and one.etag:
+            if application == run_id and open_application.etag:
                 return None  # an application that does not know its own times yet
             continue
         is_unfolded = bool(rows) and (

@@ -50,9 +50,9 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         spans = (*self.supporters.values(), *([self.folded] if self.folded else []))
         return functools.reduce(operator.or_, spans)
 
-    def supported(self, run_id: str, seen: Span) -> "Content":
+    def supported(self, run_id: str, seen_span: Span) -> "Content":
         """With one more supporter; of too many the oldest is folded."""
-        supporters = {**self.supporters, run_id: seen}
+        supporters = {**self.supporters, run_id: seen_span}
         if len(supporters) <= MAX_SUPPORTERS:
             return msgspec.structs.replace(self, supporters=supporters)
         oldest = min(supporters, key=lambda run: (supporters[run].last, run))

@@ -144,12 +144,12 @@ def members_of(file: bytes) -> Iterator[Member]:
     """The members of a whole file, one after the other."""
     offset = 0
     while offset < len(file):
-        found: list[Line] = []
+        lines: list[Line] = []
         end = offset
         for line, unpacked in _lines(file, offset):
-            found.append(msgspec.structs.replace(line, event=None, packed=None))
+            lines.append(msgspec.structs.replace(line, event=None, packed=None))
             end = unpacked
-        yield Member(offset=offset, length=end - offset, lines=tuple(found))
+        yield Member(offset=offset, length=end - offset, lines=tuple(lines))
         offset = end
 
 
@@ -159,7 +159,7 @@ def _lines(file: bytes, offset: int) -> Iterator[tuple[Line, int]]:
     """
     unpacker = zlib.decompressobj(wbits=_GZIP)
     rest, at, begun = b"", offset, memoryview(file)
-    held: Line | None = None
+    held_line: Line | None = None
     while not unpacker.eof:
         feed = unpacker.unconsumed_tail or begun[at : at + _SLICE]
         if not len(feed):
@@ -167,8 +167,8 @@ def _lines(file: bytes, offset: int) -> Iterator[tuple[Line, int]]:
         at += 0 if unpacker.unconsumed_tail else len(feed)
         *whole, rest = (rest + unpacker.decompress(feed, _SLICE)).split(b"\n")
         for text in whole:
-            if held:
-                yield held, at
-            held = _decode(text)
-    if held:
-        yield held, at - len(unpacker.unused_data)
+            if held_line:
+                yield held_line, at
+            held_line = _decode(text)
+    if held_line:
+        yield held_line, at - len(unpacker.unused_data)

@@ -12,7 +12,7 @@ from shared.storage_layout import ARCHIVE
 _LOG = logging.getLogger("throughline.archive")
 
 
-def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
+def delete_old(storage: Storage, moment_before: datetime) -> Iterator[int]:
     """Delete the files that were written before then; how many events were in each, one by one as it is asked for.
 
     A file that is damaged stays, because it may be mended from a copy; one that an immutability policy keeps stays
@@ -20,7 +20,7 @@ def delete_old(storage: Storage, before: datetime) -> Iterator[int]:
     """
     kept = 0
     for fact in storage.blobs(ARCHIVE):
-        if fact.arrived >= before or is_index(fact.name):
+        if fact.arrived >= moment_before or is_index(fact.name):
             continue
         try:
             events = sum(len(run.names) for run in read_index(storage, fact.name))

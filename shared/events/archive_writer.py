@@ -247,8 +247,8 @@ def _file_of(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[bytes,
     after it had been archived.
     """
     prefix = batch.file.rpartition("/")[0]
-    others = (runs for file, runs in indexes_below(storage, f"{prefix}/") if file != batch.file)
-    archived = {blob for runs in others for run in runs for blob in run.blobs}
+    other_indexes = (runs for file, runs in indexes_below(storage, f"{prefix}/") if file != batch.file)
+    archived = {blob for runs in other_indexes for run in runs for blob in run.blobs}
     lines = calls.each(lambda item: _line(storage, item), (item for item in batch.items if item.blob not in archived))
     present = (line for line in lines if line)  # another worker archived the missing ones
     file = b"".join(member_of(group) for _, group in groupby(present, key=lambda line: line.blob.rpartition("/")[0]))

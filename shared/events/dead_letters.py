@@ -89,8 +89,8 @@ def dead_letters(storage: Storage, prefix: str = "") -> Iterator[DeadLetter]:
 
 def dead_letter(storage: Storage, digest: str) -> DeadLetter | None:
     """The dead letter with this id, if there is one."""
-    found = storage.read(DEAD_LETTERS, _PARTITION, digest)
-    return DeadLetter.of(found) if found else None
+    row = storage.read(DEAD_LETTERS, _PARTITION, digest)
+    return DeadLetter.of(row) if row else None
 
 
 def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> bool:
@@ -100,7 +100,7 @@ def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> b
     A foreign name is noted once: each sweep meets it, and nothing can come of that.
     """
     now = datetime.now(UTC)
-    fresh = DeadLetter(
+    fresh_dead_letter = DeadLetter(
         digest=digest,
         blob=blob,
         reason=next(reason for kinds, reason in _REASONS if isinstance(error, kinds)),
@@ -109,10 +109,12 @@ def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> b
         last=now,
     )
 
-    def change(known: DeadLetter | None) -> DeadLetter:
-        if known is None:
-            return replace(fresh, job=_job(storage, fresh.place))
-        return known if fresh.reason == FOREIGN else _counted(known, fresh)
+    def change(known_dead_letter: DeadLetter | None) -> DeadLetter:
+        if known_dead_letter is None:
+            return replace(fresh_dead_letter, job=_job(storage, fresh_dead_letter.place))
+        return (
+            known_dead_letter if fresh_dead_letter.reason == FOREIGN else _counted(known_dead_letter, fresh_dead_letter)
+        )
 
     return _change(storage, digest, change).before is None
 

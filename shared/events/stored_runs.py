@@ -38,14 +38,14 @@ _UNITS: tuple[tuple[int, Callable[[datetime], datetime]], ...] = (
 """The length of a unit of time in a blob's name, and where the next unit begins; the longest unit first."""
 
 
-def prefixes(since: datetime | None, before: datetime | None) -> Iterator[str]:
+def prefixes(since: datetime | None, moment_before: datetime | None) -> Iterator[str]:
     """The prefixes of the names of all blobs with events between two times, in order: as few as possible, so that a
     listing reads few others. Whole hours at both ends.
     """
-    if since is None and before is None:
+    if since is None and moment_before is None:
         yield ""
         return
-    end = min(before or _LATEST, _LATEST)
+    end = min(moment_before or _LATEST, _LATEST)
     moment = max(since or _EARLIEST, _EARLIEST).replace(minute=0, second=0, microsecond=0)
     while moment < end:
         name = f"{moment:{_HOUR}}"
@@ -112,15 +112,17 @@ _Item = tuple[str, _Blob | ArchivedRun]
 """What lies in a folder."""
 
 
-def stored_runs(storage: Storage, wanted: RunFilter) -> Iterator[StoredRun]:
+def stored_runs(storage: Storage, wanted_run_filter: RunFilter) -> Iterator[StoredRun]:
     """The runs that are wanted as far as the names of blobs say (not the job). A run comes once for each hour in which
     it has events. What has a foreign name is passed over.
     """
-    for prefix in prefixes(wanted.since, wanted.before):
+    for prefix in prefixes(wanted_run_filter.since, wanted_run_filter.before):
         for run in runs_below(storage, prefix):
-            events = tuple(event for event in run.events if wanted.holds(event.time))
-            archived = tuple(one for one in run.archived if any(wanted.holds(event.time) for event in one.run.events))
-            if (events or archived) and wanted.run_id in {"", run.run_id}:
+            events = tuple(event for event in run.events if wanted_run_filter.holds(event.time))
+            archived = tuple(
+                one for one in run.archived if any(wanted_run_filter.holds(event.time) for event in one.run.events)
+            )
+            if (events or archived) and wanted_run_filter.run_id in {"", run.run_id}:
                 yield replace(run, events=events, archived=archived)
 
 
@@ -137,7 +139,7 @@ def runs_below(
     for folder, entries in groupby(merge(stored, archived, key=itemgetter(0)), key=itemgetter(0)):
         items = [item for _, item in entries]
         files = tuple(item for item in items if isinstance(item, ArchivedRun))
-        moved = {event for one in files for event in one.run.events}
+        moved = {event for file in files for event in file.run.events}
         blobs = [item for item in items if isinstance(item, _Blob) and item.event not in moved]
         _, application, run_id = folder.rsplit("/", 2)
         yield StoredRun(

@@ -27,9 +27,9 @@ def note_excluded_writes(storage: Storage, event: Event) -> None:
 
 
 def _rows(event: Event, outputs: tuple[Dataset, ...] | list[Dataset]) -> Iterator[Row]:
-    for each in outputs:
-        namespace, name = without_secrets(each.namespace, each.name)
-        symlinks = each.facets.symlinks.identifiers if each.facets and each.facets.symlinks else None
+    for output in outputs:
+        namespace, name = without_secrets(output.namespace, output.name)
+        symlinks = output.facets.symlinks.identifiers if output.facets and output.facets.symlinks else None
         tables = "\n".join(sorted({link.name for link in symlinks or ()}))
         yield Row(
             partition=EXCLUDED_WRITE,

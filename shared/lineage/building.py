@@ -83,8 +83,8 @@ def intervals_of(process: ModelProcess, since: datetime) -> Iterator[Interval]:
         (source.qualified_name, "", sink.qualified_name, "") for source in process.inputs for sink in process.outputs
     )
     columns = (
-        (each.input.qualified_name, each.input.column, each.output.qualified_name, each.output.column)
-        for each in process.columns
+        (column.input.qualified_name, column.input.column, column.output.qualified_name, column.output.column)
+        for column in process.columns
     )
     for kind, links in ((TABLE, tables), (str(DIRECT), columns)):
         for source, source_column, sink, sink_column in links:
@@ -118,9 +118,9 @@ def document_of(
     types of data sets that only the history has. `tags`: qualified name, column and tag; those that events declare of
     columns come with the processes.
     """
-    known = sorted(processes, key=lambda each: each.process.qualified_name)
+    known_processes = sorted(processes, key=lambda known_process: known_process.process.qualified_name)
     found = _Found(types or {})
-    for each in sorted(known, key=lambda process: bool(process.catalog_type)):  # what events say comes first
+    for each in sorted(known_processes, key=lambda process: bool(process.catalog_type)):  # what events say comes first
         found.add(each)
     intervals = None if history is None else list(history)
     for interval in intervals or ():
@@ -128,7 +128,7 @@ def document_of(
     tagged = sorted({*tags, *found.tagged})
     for name, column, _ in tagged:
         found.column(name, column)
-    return found.document(source, known, intervals, tagged, expressions=expressions)
+    return found.document(source, known_processes, intervals, tagged, expressions=expressions)
 
 
 class _Found:
@@ -159,7 +159,7 @@ class _Found:
             self._datasets.add(asset.qualified_name)
             self._types.setdefault(asset.qualified_name, asset.type)
             self._name(asset, known)
-        self._times |= {each for each in (known.first, known.last) if each}
+        self._times |= {moment for moment in (known.first, known.last) if moment}
         if not known.current:
             return
         for edge in process.columns:
@@ -169,7 +169,7 @@ class _Found:
             self.column(each.qualified_name, each.column)
             if process.exact:
                 self._constants.add((each.qualified_name, each.column))
-        outputs = {each.qualified_name for each in process.outputs}
+        outputs = {output.qualified_name for output in process.outputs}
         self._facts.note_writes(known.last, outputs, known.amounts)
         self._note_tests(known)
         for schema in process.schemas:
@@ -244,8 +244,8 @@ class _Found:
                 column_number[name, column] = len(columns)
                 columns.append(Column(number[name], column, kind, (name, column) in self._constants))
         times = sorted(self._times)
-        time_number = {each: place for place, each in enumerate(times)}
-        process_number = {each.process.qualified_name: place for place, each in enumerate(known)}
+        time_number = {moment: place for place, moment in enumerate(times)}
+        process_number = {known_process.process.qualified_name: place for place, known_process in enumerate(known)}
 
         def when(moment: datetime | None) -> int:
             return NOT_SET if moment is None else time_number[moment]
@@ -256,9 +256,9 @@ class _Found:
             for each in known:
                 at = process_number[each.process.qualified_name]
                 flows += [
-                    Flow(at, number[read.qualified_name], number[written.qualified_name])
+                    Flow(at, number[read.qualified_name], number[written_output.qualified_name])
                     for read in each.process.inputs
-                    for written in each.process.outputs
+                    for written_output in each.process.outputs
                 ]
                 edges += [_edge(at, edge, column_number, texts=expressions) for edge in each.process.columns]
         texts = _texts(known) if expressions and intervals else {}
@@ -300,7 +300,10 @@ class _Found:
                 for name in names
             ),
             columns=tuple(columns),
-            processes=tuple(_process(each, number, when(each.first), when(each.last)) for each in known),
+            processes=tuple(
+                _process(known_process, number, when(known_process.first), when(known_process.last))
+                for known_process in known
+            ),
             flows=tuple(sorted(flows)),
             edges=tuple(sorted(edges)),
             tags=tuple(sorted(Tag(column_number[name, column], tag) for name, column, tag in tagged)),
@@ -360,10 +363,10 @@ def _process(known: KnownProcess, numbers: Mapping[str, int], first: int, last: 
         workspace=process.origin.workspace,
         job=process.origin.job,
         link=process.origin.link,
-        inputs=tuple(sorted(numbers[each.qualified_name] for each in process.inputs)),
-        outputs=tuple(sorted(numbers[each.qualified_name] for each in process.outputs)),
+        inputs=tuple(sorted(numbers[asset.qualified_name] for asset in process.inputs)),
+        outputs=tuple(sorted(numbers[output.qualified_name] for output in process.outputs)),
         parsed_inputs=tuple(sorted(numbers[each] for each in process.parsed if each in numbers)),
-        unresolved_tables=tuple(sorted({each.table for each in process.unresolved_tables})),
+        unresolved_tables=tuple(sorted({unresolved_table.table for unresolved_table in process.unresolved_tables})),
         generic_identity=process.generic_identity,
         exact=process.exact,
         health=Health.UNENDED if process.end_not_seen and known.health is Health.GOOD else known.health,

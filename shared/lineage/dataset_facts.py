@@ -80,10 +80,12 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 def with_failures(document: LineageDocument, failures: Iterable[Failure]) -> LineageDocument:
     """The document with these failed tests; those of data sets that it does not have are left out."""
-    numbers = {each.qualified_name: number for number, each in enumerate(document.datasets)}
-    found = {
-        FailedTest(numbers[each.qualified_name], each.column, each.name, each.at, each.job, each.severity)
-        for each in failures
-        if each.qualified_name in numbers
+    numbers = {dataset.qualified_name: number for number, dataset in enumerate(document.datasets)}
+    failed_tests = {
+        FailedTest(
+            numbers[failure.qualified_name], failure.column, failure.name, failure.at, failure.job, failure.severity
+        )
+        for failure in failures
+        if failure.qualified_name in numbers
     }
-    return replace(document, failed_tests=tuple(sorted(found)))
+    return replace(document, failed_tests=tuple(sorted(failed_tests)))

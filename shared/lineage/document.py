@@ -273,4 +273,4 @@ def kind_of(kind: str, steps: tuple[str, ...], *, masked: bool) -> Kind:
     if masked:
         return Kind.MASK
     strongest = (Kind.AGGREGATION, Kind.TRANSFORMATION, Kind.IDENTITY)
-    return next((each for each in strongest if each.name in steps), Kind.TRANSFORMATION)
+    return next((kind for kind in strongest if kind.name in steps), Kind.TRANSFORMATION)

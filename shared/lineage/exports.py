@@ -45,12 +45,12 @@ def _rows(selection: Selection) -> Iterator[tuple[str, ...]]:
         ends = (document.datasets[flow.input].qualified_name, "", document.datasets[flow.output].qualified_name, "")
         yield (*ends, "table", "", "", *_made_by(document, flow))
     for edge in selection.shown_edges:
-        read, written = document.columns[edge.input], document.columns[edge.output]
+        read, written_column = document.columns[edge.input], document.columns[edge.output]
         yield (
             document.datasets[read.dataset].qualified_name,
             read.name or ALL_ROWS,
-            document.datasets[written.dataset].qualified_name,
-            written.name or ALL_ROWS,
+            document.datasets[written_column.dataset].qualified_name,
+            written_column.name or ALL_ROWS,
             edge.kind.value,
             _yes(edge.masked),
             _yes(edge.parsed),

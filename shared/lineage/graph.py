@@ -61,7 +61,7 @@ class LineageGraph:
         self.flows: Sequence[int] = array(
             _NUMBER, (number for number, flow in enumerate(document.flows) if valid(flow, document, at))
         )
-        self._all_rows = {each.dataset: number for number, each in enumerate(document.columns) if not each.name}
+        self._all_rows = {column.dataset: number for number, column in enumerate(document.columns) if not column.name}
 
     @cached_property
     def _edges_from(self) -> "_Starts":
@@ -103,12 +103,12 @@ class LineageGraph:
         return (self.document.flows[number] for number in self._flows_from[Way.DOWNSTREAM].at(dataset))
 
 
-def valid(each: Edge | Flow, document: LineageDocument, at: datetime | None) -> bool:
+def valid(each: Edge | Flow, document: LineageDocument, moment: datetime | None) -> bool:
     """Whether an edge or flow is valid at this time, now by default."""
-    if at is None:
+    if moment is None:
         return each.valid_to == NOT_SET
-    began = each.valid_from == NOT_SET or document.times[each.valid_from] <= at
-    return began and (each.valid_to == NOT_SET or at < document.times[each.valid_to])
+    began = each.valid_from == NOT_SET or document.times[each.valid_from] <= moment
+    return began and (each.valid_to == NOT_SET or moment < document.times[each.valid_to])
 
 
 def document_at(document: LineageDocument, at: datetime) -> LineageDocument:
@@ -152,7 +152,7 @@ def unknown_columns(document: LineageDocument, *, at: datetime | None = None) ->
     column of what the filters leave out.
     """
     graph = LineageGraph(document, at=at, conditions=True)
-    values = {(each.process, each.output) for each in map(document.edges.__getitem__, graph.edges) if each.is_value}
+    values = {(edge.process, edge.output) for edge in map(document.edges.__getitem__, graph.edges) if edge.is_value}
     with_columns = {document.edges[number].process for number in graph.edges}
     writers: dict[int, set[int]] = {}
     for flow in map(document.flows.__getitem__, graph.flows):
@@ -175,8 +175,8 @@ def excluded_columns(document: LineageDocument) -> frozenset[int]:
     """The column that stands for those of data sets that the filters leave out; empty if they leave out none."""
     return frozenset(
         number
-        for number, each in enumerate(document.columns)
-        if each.name and document.datasets[each.dataset].type == EXCLUDED.type
+        for number, column in enumerate(document.columns)
+        if column.name and document.datasets[column.dataset].type == EXCLUDED.type
     )
 
 
@@ -185,7 +185,7 @@ def _gone(document: LineageDocument, graph: LineageGraph) -> frozenset[int]:
     here, elsewhere = set[int](), set[int]()
     for number, edge in enumerate(document.edges):
         (here if number in valid_now else elsewhere).update((edge.input, edge.output))
-    with_schema = {each.dataset for each in document.columns if each.type}
+    with_schema = {column.dataset for column in document.columns if column.type}
     return frozenset(
         number
         for number in elsewhere - here
@@ -229,9 +229,13 @@ def find_dataset(document: LineageDocument, text: str) -> int:
         if len(fits) == 1:
             return fits[0]
         if fits:
-            shown = [document.datasets[number].qualified_name for number in fits[:_LISTED]]
-            listed = "\n".join(f"  {name}" for name in shown)
-            more = f"\n  and {len(fits) - len(shown)} more" if len(fits) > len(shown) else ""
+            shown_qualified_names = [document.datasets[number].qualified_name for number in fits[:_LISTED]]
+            listed = "\n".join(f"  {name}" for name in shown_qualified_names)
+            more = (
+                f"\n  and {len(fits) - len(shown_qualified_names)} more"
+                if len(fits) > len(shown_qualified_names)
+                else ""
+            )
             raise AmbiguousNameError(f"{len(fits)} data sets match {text!r}; use one of these names:\n{listed}{more}")
     raise UnknownNameError(f"the lineage has no data set like {text!r}")
 

@@ -65,9 +65,9 @@ class SearchIndex:
 
     def __init__(self, document: LineageDocument) -> None:
         self._document = document
-        self._names = [each.name.lower() for each in document.datasets]
-        self._paths = [each.qualified_name.lower() for each in document.datasets]
-        self._columns = [each.name.lower() for each in document.columns]
+        self._names = [dataset.name.lower() for dataset in document.datasets]
+        self._paths = [dataset.qualified_name.lower() for dataset in document.datasets]
+        self._columns = [column.name.lower() for column in document.columns]
         self._own: dict[int, list[int]] = {}
         for number, column in enumerate(document.columns):
             self._own.setdefault(column.dataset, []).append(number)
@@ -80,18 +80,18 @@ class SearchIndex:
         if not words:
             return []
         last, others = words[-1], words[:-1]
-        found = list(self._of_table(last)) if len(words) == 1 else []
-        found += self._datasets(last, others)
-        found += self._in_columns(last, others)
-        if not found:
-            found = list(self._alike(last))
-        return sorted(found, key=self._order)[:most]
+        table = list(self._of_table(last)) if len(words) == 1 else []
+        table += self._datasets(last, others)
+        table += self._in_columns(last, others)
+        if not table:
+            table = list(self._alike(last))
+        return sorted(table, key=self._order)[:most]
 
     def datasets(self, text: str) -> Iterator[tuple[int, float]]:
         """The data sets alone that fit, by the same rules, each with its rank; in no order."""
         *others, last = text.lower().split() or [""]
         if last:
-            yield from ((found.dataset, found.rank) for found in self._datasets(last, others))
+            yield from ((dataset.dataset, dataset.rank) for dataset in self._datasets(last, others))
 
     def _datasets(self, text: str, others: Iterable[str]) -> Iterator[Found]:
         for number, name in enumerate(self._names):
@@ -104,9 +104,9 @@ class SearchIndex:
     def _in_columns(self, text: str, others: Iterable[str]) -> Iterator[Found]:
         for number, name in enumerate(self._columns):
             rank = rank_of(name, text) if text in name else None
-            own = self._document.columns[number].dataset
-            if rank is not None and all(word in self._paths[own] for word in others):
-                yield Found(dataset=own, column=number, rank=rank + _COLUMN_AFTER)
+            own_dataset = self._document.columns[number].dataset
+            if rank is not None and all(word in self._paths[own_dataset] for word in others):
+                yield Found(dataset=own_dataset, column=number, rank=rank + _COLUMN_AFTER)
 
     def _of_table(self, text: str) -> Iterator[Found]:
         table, point, column = text.partition(".")

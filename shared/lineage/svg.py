@@ -73,7 +73,7 @@ def _card(
 
 
 def _curves(selection: Selection, boxes: dict[int, Box], columns: dict[int, list[int]]) -> Iterator[str]:
-    place = {column: row for own in columns.values() for row, column in enumerate(own)}
+    place = {column: row for own_column in columns.values() for row, column in enumerate(own_column)}
     every = selection.document.columns
     for edge in selection.shown_edges:
         one, other = every[edge.input].dataset, every[edge.output].dataset

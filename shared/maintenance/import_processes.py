@@ -68,16 +68,16 @@ def _import_batch(context: PublishContext, batch: Sequence[Process], published: 
 
 def _plan(context: PublishContext, process: Process) -> Plan | None:
     """A publisher's plan without an entry in the publish queue; None where none of its data sets is published."""
-    shown = published(with_excluded(process, context.publishing.paths))
-    if shown is None:
+    shown_process = published(with_excluded(process, context.publishing.paths))
+    if shown_process is None:
         return None
-    entity = process_entity(shown, with_indirect=context.publishing.with_indirect)
-    key = process_key(shown.qualified_name)
+    entity = process_entity(shown_process, with_indirect=context.publishing.with_indirect)
+    key = process_key(shown_process.qualified_name)
     return Plan(
         queue_entry=QueueEntry(target=key, isolated=True),  # alone it may fail without ending the import
         entry=ledger_entry(context.storage, key),
         entity=entity,
-        process=shown,
+        process=shown_process,
         unresolved_fingerprint=entity.fingerprint,
         imported=True,
     )

@@ -56,8 +56,8 @@ def placed_assets(context: PublishContext) -> list[AssetRecord]:
 
 def refreshed_matches(context: PublishContext, placed: Sequence[AssetRecord]) -> list[AssetRecord]:
     """The records of these placeholders with their matches now. Writes nothing."""
-    fresh = Lookup(context=context, names={record.own: record.also for record in placed}).records()
-    return [merged_record(fresh[record.own], record) for record in placed]
+    fresh_asset_records = Lookup(context=context, names={record.own: record.also for record in placed}).records()
+    return [merged_record(fresh_asset_records[record.own], record) for record in placed]
 
 
 def move(context: PublishContext, placed: Sequence[AssetRecord], *, again: bool = False) -> Reconciled:

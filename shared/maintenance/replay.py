@@ -158,9 +158,11 @@ def wanted_applications(storage: Storage, begin: ReplayPosition) -> Iterator[tup
         seen |= {run.application, home}
 
 
-def _fits(storage: Storage, run: StoredRun, wanted: RunFilter) -> bool:
+def _fits(storage: Storage, run: StoredRun, wanted_run_filter: RunFilter) -> bool:
     """Whether a run is of a wanted job."""
-    return not wanted.job or next(events_of(storage, run, wanted, content=False), None) is not None
+    return (
+        not wanted_run_filter.job or next(events_of(storage, run, wanted_run_filter, content=False), None) is not None
+    )
 
 
 # --- dead letters

@@ -31,12 +31,12 @@ class UnseenProcess:
     last: datetime
 
 
-def is_unseen(entry: LedgerEntry, last: datetime | None, before: datetime) -> bool:
-    """Whether a process in the catalog is to be retired: its newest contribution is older than `before`. Pure.
+def is_unseen(entry: LedgerEntry, last: datetime | None, moment_before: datetime) -> bool:
+    """Whether a process in the catalog is to be retired: its newest contribution is older than `moment_before`. Pure.
 
     Processes without any contribution are removed by the publisher anyway.
     """
-    return entry.state is LedgerState.WRITTEN and last is not None and last < before
+    return entry.state is LedgerState.WRITTEN and last is not None and last < moment_before
 
 
 def unseen_processes(
@@ -47,8 +47,8 @@ def unseen_processes(
     """
     for process in read_processes(storage):
         entry = process.entry
-        seen = replace(process, entry=replace(entry, retired=None)).seen  # a retirement may have been cut off
-        last = seen.last if seen else None
+        seen_span = replace(process, entry=replace(entry, retired=None)).seen  # a retirement may have been cut off
+        last = seen_span.last if seen_span else None
         progress()
         if last and is_unseen(entry, last, before):
             yield UnseenProcess(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)

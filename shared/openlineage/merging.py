@@ -136,7 +136,9 @@ def merge(events: Iterable[Event]) -> MergedRun:
         job_tags=job_tags,
         owners=owners,
         description=description,
-        source_code=next(filter(None, (each.source_code_location for each in reversed(of_job))), NO_SOURCE_CODE),
+        source_code=next(
+            filter(None, (job_facets.source_code_location for job_facets in reversed(of_job))), NO_SOURCE_CODE
+        ),
     )
 
 

@@ -105,12 +105,12 @@ def superseding(
     times: dict[str, ApplicationTimes] = {}
     superseded_until: datetime | None = None
     for part in sorted(parts, key=lambda part: (part.seen_last or now, part.application), reverse=True):
-        seen = part.seen
-        if seen is None:
+        seen_span = part.seen
+        if seen_span is None:
             continue
-        if superseded_until and seen.last < superseded_until:
+        if superseded_until and seen_span.last < superseded_until:
             break
-        first, last = part.began or seen.first, max(seen.last, part.last or seen.last)
+        first, last = part.began or seen_span.first, max(seen_span.last, part.last or seen_span.last)
         if part.ended is None:
             last = max(last, part.active or last)
             if last + patience.quiet <= now and headers and not part.closed and len(parts) > 1:
@@ -138,7 +138,11 @@ def forgettable(
     contributing = (part for part in parts if part.seen)
     for part in sorted(contributing, key=lambda part: (part.began or now, part.application), reverse=True):
         contributions = loaded[part.application].contributions if part.application in loaded else ()
-        last_seen = {content_digest(one.content): one.seen.last for one in contributions} if part.closed else {}
+        last_seen = (
+            {content_digest(contribution.content): contribution.seen.last for contribution in contributions}
+            if part.closed
+            else {}
+        )
         is_repeated = bool(last_seen) and all(
             digest in later and last <= later[digest] for digest, last in last_seen.items()
         )

@@ -77,5 +77,7 @@ def remove_unlinked(context: PublishContext, keys: Sequence[AssetKey]) -> Placeh
             if not record.scanned:
                 rows.put(structs.replace(record, at=NEVER, shown=""))
         rows.flush(storage)
-        context.catalog.remove([guid for one in unlinked.values() for guid in (one.guid, *one.parts)])
+        context.catalog.remove(
+            [guid for placeholder in unlinked.values() for guid in (placeholder.guid, *placeholder.parts)]
+        )
     return PlaceholderRemoval(removed=frozenset(unlinked), kept=frozenset(ours.keys() - unlinked.keys()))

@@ -55,42 +55,42 @@ def resolve(context: PublishContext, assets: Iterable[Asset]) -> dict[AssetKey, 
             0
         ] < options.finding.misses:
             lookup.searched[key] = searched[1]
-    fresh: dict[AssetKey, AssetRecord] = {}
+    fresh_asset_records: dict[AssetKey, AssetRecord] = {}
     earlier = frozenset(lookup.searched)
     try:
-        fresh = {key: merged_record(record, records.get(key)) for key, record in lookup.records().items()}
+        fresh_asset_records = {key: merged_record(record, records.get(key)) for key, record in lookup.records().items()}
     except CatalogUnavailable as error:
         error.made_progress = len(lookup.searched) > len(earlier)
         raise
     finally:
         for key, asset in ((key, by_key[key]) for key in names):
-            record = fresh.get(key) or records.get(key) or AssetRecord(own=key, also=asset.also)
+            record = fresh_asset_records.get(key) or records.get(key) or AssetRecord(own=key, also=asset.also)
             record = structs.replace(record, asset=record.asset or asset)
             if not record.guid and key in lookup.searched.keys() - earlier:
                 record = structs.replace(record, searched=(now, lookup.searched[key]))
-            if key in fresh:
-                fresh[key] = record
+            if key in fresh_asset_records:
+                fresh_asset_records[key] = record
             context.assets.put(record)
-    if any(record.left for record in fresh.values()):
+    if any(record.left for record in fresh_asset_records.values()):
         RECONCILE.clear(context.storage)  # other processes may still use the placeholder
-    return remembered | fresh
+    return remembered | fresh_asset_records
 
 
-def merged_record(fresh: AssetRecord, stored: AssetRecord | None) -> AssetRecord:
+def merged_record(fresh_asset_record: AssetRecord, stored: AssetRecord | None) -> AssetRecord:
     """What is known of a data set, with a new match. What a placeholder shows that we do not know is unknown."""
     if stored is None:
-        return fresh
-    is_same = fresh.guid == stored.guid
+        return fresh_asset_record
+    is_same = fresh_asset_record.guid == stored.guid
     return structs.replace(
         stored,
-        also=fresh.also,
-        scanned=fresh.scanned,
-        because=fresh.because,
-        guid=fresh.guid,
-        rivals=fresh.rivals,
-        left=fresh.left,
-        moved=stored.moved if stored.left and fresh.left else fresh.moved,
-        at=fresh.at,
+        also=fresh_asset_record.also,
+        scanned=fresh_asset_record.scanned,
+        because=fresh_asset_record.because,
+        guid=fresh_asset_record.guid,
+        rivals=fresh_asset_record.rivals,
+        left=fresh_asset_record.left,
+        moved=stored.moved if stored.left and fresh_asset_record.left else fresh_asset_record.moved,
+        at=fresh_asset_record.at,
         searched=None,
         shown=stored.shown if is_same else "",
         with_columns=stored.with_columns if is_same else True,

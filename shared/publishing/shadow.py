@@ -81,8 +81,8 @@ class Rehearsal:
             storage.delete(SHADOW, QUEUE_PARTITION, key, row.etag)
         if reports_new_columns(plan):
             self._describe(sorted(report_columns(self.context, plan)))
-        kept = execute(storage, plan, kept_entry(plan))
-        self.settler.finish_plans([kept] if kept else [], "unchanged")
+        kept_plan = execute(storage, plan, kept_entry(plan))
+        self.settler.finish_plans([kept_plan] if kept_plan else [], "unchanged")
 
     def _hold_back(self, plan: Plan) -> None:
         missing = {asset.key for asset in plan.assets if not self.writer.records[asset.key].guid}

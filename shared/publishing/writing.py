@@ -168,15 +168,15 @@ class CatalogWriter:
         entities = [plan.entity for plan in ready if plan.entity]
         if not context.is_in_time(lands, catalog.calls_to_write(entities)):
             return []  # the call might not be over by then: these are planned again after that
-        written = catalog.write_processes(entities, guids) if ready else {}
+        written_processes = catalog.write_processes(entities, guids) if ready else {}
         late = self._late()
         taken = [
-            (plan, _written(plan, written[plan.entry.qualified_name], late))
+            (plan, _written(plan, written_processes[plan.entry.qualified_name], late))
             for plan in ready
-            if written.get(plan.entry.qualified_name)
+            if written_processes.get(plan.entry.qualified_name)
         ]
         self._end(taken, touched, "written")
-        left = [plan for plan in begun if not written.get(plan.entry.qualified_name)]
+        left = [plan for plan in begun if not written_processes.get(plan.entry.qualified_name)]
         error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
         return self._requeue(left, error, sent=len(begun))
 

@@ -64,7 +64,7 @@ class _Round:
 
     def run(self, position: ForeignPosition | None) -> Mapping[str, Fact]:
         storage, depth = self.context.storage, self.context.publishing.foreign_depth
-        known = stored_lineage(storage, position) if position else None
+        known_foreign_lineage = stored_lineage(storage, position) if position else None
         reader = ForeignReader(
             catalog=self.context.catalog,
             depth=depth,
@@ -73,22 +73,22 @@ class _Round:
         )
         checked, failed = position.checked if position else self.now, ""
         try:
-            if known and position and self.now - position.checked >= EVERY:
-                reader.begin(known)
+            if known_foreign_lineage and position and self.now - position.checked >= EVERY:
+                reader.begin(known_foreign_lineage)
                 changed = self.context.catalog.changed_processes(position.checked - OVERLAP)
                 if changed is None:
                     reader.forget_days()
                 else:
                     reader.update(changed)
                 checked = self.now
-            elif known:
-                reader.begin(known)
+            elif known_foreign_lineage:
+                reader.begin(known_foreign_lineage)
             lineage = reader.walk(self._starts())
         except (CatalogUnavailable, CatalogRefused) as error:
             _LOG.warning("foreign lineage was not read to its end: %s", error)
             lineage, failed = reader.known(), type(error).__name__
         blob = position.blob if position else ""
-        if lineage != known:
+        if lineage != known_foreign_lineage:
             blob = store_lineage(storage, lineage, self.now, blob)
         POSITION.save(
             storage,

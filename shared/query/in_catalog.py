@@ -38,7 +38,7 @@ def catalog_differences(
     """The difference of each process, by qualified name. Raises StorageUnavailable, CatalogUnavailable and
     CatalogRefused.
     """
-    held = catalog.read_processes([process.qualified_name for process in processes])
+    held_processes = catalog.read_processes([process.qualified_name for process in processes])
     differences: dict[str, CatalogDifference] = {}
     for process in processes:
         name, entity = process.qualified_name, _entity(storage, options, process)
@@ -46,10 +46,10 @@ def catalog_differences(
             differences[name] = CatalogDifference(
                 absent="settings exclude all that it reads, or it reads what it writes"
             )
-        elif name not in held:
+        elif name not in held_processes:
             differences[name] = CatalogDifference(absent=_why_absent(storage, name))
         else:
-            expected, found = set(_parts(entity)), set(_parts(held[name].entity))
+            expected, found = set(_parts(entity)), set(_parts(held_processes[name].entity))
             differences[name] = CatalogDifference(
                 lacks=tuple(sorted(expected - found)), further=tuple(sorted(found - expected))
             )

@@ -9,6 +9,6 @@ from shared.watching.comparing.snapshot import Overdue, overdue
 
 def overdue_jobs(recorded: Iterable[RecordedProcess], now: datetime) -> Iterator[Overdue]:
     """The processes that have not started when their own rhythm says."""
-    for each in recorded:
-        if found := overdue(each.process.qualified_name, each.starts, now):
+    for recorded_process in recorded:
+        if found := overdue(recorded_process.process.qualified_name, recorded_process.starts, now):
             yield found

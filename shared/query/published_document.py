@@ -165,12 +165,12 @@ def stored_parts(storage: Storage, blob: str) -> dict[str, PublishedPart] | None
     """The parts of a document by key; None where these are gone, damaged or of another version."""
     packed = storage.get(PUBLISHED, blob)
     try:
-        found = _DECODER.decode(gzip.decompress(packed)) if packed else None
+        parts = _DECODER.decode(gzip.decompress(packed)) if packed else None
     except (OSError, EOFError, zlib.error, msgspec.DecodeError):
         return None
-    if found is None or (found.format, found.document) != (_FORMAT, FORMAT):
+    if parts is None or (parts.format, parts.document) != (_FORMAT, FORMAT):
         return None
-    return {part.key: part for part in found.parts}
+    return {part.key: part for part in parts.parts}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,14 +235,14 @@ class _Publication:
 
     def _document(self, parts: Iterable[PublishedPart]) -> LineageDocument:
         now = self.options.now()
-        known = [
+        known_processes = [
             structs.replace(part.known, health=Health.OVERDUE)
             if part.known.health is Health.GOOD and overdue(part.known.process.qualified_name, part.starts, now)
             else part.known
             for part in parts
         ]
-        foreign = foreign_known(self.storage, self.options.foreign_depth, known)
-        document = document_of_known(self.storage, known, foreign, expressions=True)
+        foreign = foreign_known(self.storage, self.options.foreign_depth, known_processes)
+        document = document_of_known(self.storage, known_processes, foreign, expressions=True)
         return with_classifications(document, attached(self.storage))
 
     def _write(
@@ -291,9 +291,9 @@ class _Publication:
             small = self._difference(day, packed)
             self.storage.put_new(PUBLISHED, *(small or (daily_document(day), packed)))
         names = [fact.name for fact in self.storage.blobs(PUBLISHED, DAILY)]
-        days = {name: found for name in names if (found := day_of_document(name))}
+        days = {name: dates for name in names if (dates := day_of_document(name))}
         oldest = (now - self.keep).date()
-        bases = {base for kept, base in days.values() if kept >= oldest}
+        bases = {base for kept_day, base in days.values() if kept_day >= oldest}
         for name, (kept, base) in days.items():
             if kept < oldest and (base or kept not in bases):
                 self.storage.delete_blob(PUBLISHED, name)
@@ -301,7 +301,7 @@ class _Publication:
     def _difference(self, day: date, packed: bytes) -> tuple[str, bytes] | None:
         """The name and content of the blob with the difference of a day's document; None where none is worth it."""
         names = (fact.name for fact in self.storage.blobs(PUBLISHED, DAILY))
-        whole = [found[0] for name in names if (found := day_of_document(name)) and found[1] is None]
+        whole = [dates[0] for name in names if (dates := day_of_document(name)) and dates[1] is None]
         base = max((candidate for candidate in whole if candidate < day), default=None)
         if base is None or day - base > min(_BASE, self.keep) or len(packed) > _LARGEST:
             return None

@@ -51,13 +51,13 @@ def document_of_record(
     `classify apply` has attached, as tags; what applies them must not take them for tags of events. Raises
     StorageUnavailable.
     """
-    matches = {each.own: each for each in all_assets(storage)}
+    matches = {asset_record.own: asset_record for asset_record in all_assets(storage)}
     failed = failed_processes(storage)
     if recorded is None:
         recorded = tuple(recorded_processes(storage, options))
-    known = tuple(_known(storage, options, recorded, matches, failed, statements=statements))
-    foreign = foreign_known(storage, options.foreign_depth, known)
-    document = document_of_known(storage, known, foreign, expressions=expressions or statements)
+    known_processes = tuple(_known(storage, options, recorded, matches, failed, statements=statements))
+    foreign = foreign_known(storage, options.foreign_depth, known_processes)
+    document = document_of_known(storage, known_processes, foreign, expressions=expressions or statements)
     return with_classifications(document, attached(storage)) if classified else document
 
 
@@ -84,7 +84,11 @@ def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDoc
     unfiltered = recorded
     if options.paths != MATCH_ALL:
         unfiltered = tuple(recorded_processes(storage, replace(options, paths=MATCH_ALL)))
-    assets = {asset for each in unfiltered for asset in (*each.process.inputs, *each.process.outputs)}
+    assets = {
+        asset
+        for recorded_process in unfiltered
+        for asset in (*recorded_process.process.inputs, *recorded_process.process.outputs)
+    }
     writes = frozenset(excluded_writes(storage))
     by_asset = Writes.of(writes)
     names = {each.spelling for each in writes - {by_asset.to(asset) for asset in assets}}
@@ -112,7 +116,7 @@ def _known(
     *,
     statements: bool,
 ) -> Iterator[KnownProcess]:
-    overdue = {each.process for each in overdue_jobs(recorded, options.now())}
+    overdue = {overdue_job.process for overdue_job in overdue_jobs(recorded, options.now())}
     for each in recorded:
         process = known_process(
             each, matches, failed=each.key in failed, overdue=each.process.qualified_name in overdue
@@ -162,20 +166,24 @@ def on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetRecord])
     """The process with its assets, and all that names them, replaced by their matches; None where inputs and outputs
     match one asset.
     """
-    own = {each.key: matches[each.key] for each in (*process.inputs, *process.outputs) if each.key in matches}
-    named = resolve_names(process, own)
+    own_asset_records = {
+        asset.key: matches[asset.key] for asset in (*process.inputs, *process.outputs) if asset.key in matches
+    }
+    named = resolve_names(process, own_asset_records)
     if named is None or named is process:
         return named
-    names = {key[1]: each.scanned[1] for key, each in own.items() if each.scanned}
+    names = {key[1]: asset_record.scanned[1] for key, asset_record in own_asset_records.items() if asset_record.scanned}
 
     def name(before: str) -> str:
         return names.get(before, before)
 
-    constants = (Column(qualified_name=name(each.qualified_name), column=each.column) for each in named.sourceless)
+    constants = (
+        Column(qualified_name=name(column.qualified_name), column=column.column) for column in named.sourceless
+    )
     return structs.replace(
         named,
         sourceless=tuple(sorted(constants)),
-        schemas=tuple(structs.replace(each, qualified_name=name(each.qualified_name)) for each in named.schemas),
+        schemas=tuple(structs.replace(schema, qualified_name=name(schema.qualified_name)) for schema in named.schemas),
         parsed=tuple(sorted({name(each) for each in named.parsed})),
     )
 

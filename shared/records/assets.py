@@ -69,8 +69,8 @@ class AssetState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sentence(self) -> str:
         """The sentence for the catalog: dropped or renamed, and when; empty while the data set exists."""
-        alive = max((at for state, at in self.times.items() if state in _ALIVE), default=None)
-        lost = max(((at, state) for state, at in self.times.items() if state in _LOST), default=None)
+        alive = max((moment for state, moment in self.times.items() if state in _ALIVE), default=None)
+        lost = max(((moment, state) for state, moment in self.times.items() if state in _LOST), default=None)
         if lost is None or (alive and alive >= lost[0]):
             return ""
         at, state = lost
@@ -171,7 +171,7 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         """With the changes of an application in place of its earlier ones; of too many applications the changes of the
         oldest can't be retracted any more.
         """
-        by_application = {name: made for name, made in self.changes.items() if name != application}
+        by_application = {name: changes for name, changes in self.changes.items() if name != application}
         if changes:
             by_application[application] = changes
         folded = self.folded

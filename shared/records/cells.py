@@ -25,7 +25,7 @@ def cells_of(record: _Dataclass, *, without: Collection[str] = ()) -> dict[str, 
     """The fields of a record by name, a cell each, but `etag` and those `without` one. Times and states become texts;
     None has no cell.
     """
-    names = (each.name for each in fields(record) if each.name != "etag" and each.name not in without)
+    names = (field.name for field in fields(record) if field.name != "etag" and field.name not in without)
     cells = ((name, msgspec.to_builtins(getattr(record, name))) for name in names)
     return {name: cell for name, cell in cells if cell is not None}
 

@@ -25,8 +25,8 @@ class Checkpoint(Generic[T]):
 
     def load(self, storage: Storage) -> T | None:
         """Where the work goes on. Raises StorageUnavailable."""
-        found = storage.read(CONTROL, CHECKPOINT, self.name)
-        return msgspec.json.decode(str(found.values["position"]), type=self.position) if found else None
+        row = storage.read(CONTROL, CHECKPOINT, self.name)
+        return msgspec.json.decode(str(row.values["position"]), type=self.position) if row else None
 
     def save(self, storage: Storage, position: T) -> str:
         """Record the position, whatever was there: the row's etag. Raises StorageUnavailable."""

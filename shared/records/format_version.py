@@ -25,8 +25,8 @@ _OURS = Versions()
 
 def stored_versions(storage: Storage) -> Versions | None:
     """The versions on record; None before a worker has started for the first time."""
-    found = storage.read(CONTROL, "versions", "written")
-    return record_of(Versions, found) if found else None
+    row = storage.read(CONTROL, "versions", "written")
+    return record_of(Versions, row) if row else None
 
 
 def note_versions(storage: Storage, versions: Versions = _OURS) -> None:

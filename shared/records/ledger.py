@@ -36,9 +36,9 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seen: Span | None = None
     starts: tuple[datetime, ...] = ()
 
-    def with_application(self, seen: Span | None, starts: tuple[datetime, ...]) -> "Forgotten":
+    def with_application(self, seen_span: Span | None, starts: tuple[datetime, ...]) -> "Forgotten":
         """With one more application."""
-        both = self.seen | seen if self.seen and seen else self.seen or seen
+        both = self.seen | seen_span if self.seen and seen_span else self.seen or seen_span
         latest = tuple(sorted({*self.starts, *starts})[-MAX_STARTS:])
         return Forgotten(applications=self.applications + 1, seen=both, starts=latest)
 

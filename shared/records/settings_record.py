@@ -40,17 +40,15 @@ def settings_on_record(storage: Storage) -> SettingsOnRecord | None:
 
     Raises Misconfigured where a newer version wrote it, and StorageUnavailable.
     """
-    found = storage.read(CONTROL, *_KEY)
-    if found is None:
+    row = storage.read(CONTROL, *_KEY)
+    if row is None:
         return None
-    if int(str(found.values["form"])) > _FORM:
+    if int(str(row.values["form"])) > _FORM:
         raise Misconfigured(
             "The functions are of a newer version, whose settings on record this one can't read. Install the version"
             " that is deployed"
         )
-    return SettingsOnRecord(
-        texts=_TEXTS.unpack(storage, found), since=datetime.fromisoformat(str(found.values["since"]))
-    )
+    return SettingsOnRecord(texts=_TEXTS.unpack(storage, row), since=datetime.fromisoformat(str(row.values["since"])))
 
 
 def record_settings(storage: Storage, texts: Mapping[str, str], *, now: datetime | None = None) -> bool:

@@ -19,7 +19,7 @@ _ARCHIVED = "ignored/"
 _HOUR = len("2026/11/21/13")
 
 
-def find_ignored(storage: Storage, wanted: RunFilter) -> Iterator[EventRecord]:
+def find_ignored(storage: Storage, wanted_run_filter: RunFilter) -> Iterator[EventRecord]:
     """The ignored events that are wanted, with their bytes and `reason`: the archive's first, each place by hour.
 
     An event whose bytes are damaged has neither run nor job, and is found where neither is asked for. Raises
@@ -27,14 +27,16 @@ def find_ignored(storage: Storage, wanted: RunFilter) -> Iterator[EventRecord]:
     """
     archived: set[str] = set()
     for fact in storage.blobs(ARCHIVE, _ARCHIVED):
-        if not is_index(fact.name) and _may_hold(fact.name.removeprefix(_ARCHIVED), wanted):
+        if not is_index(fact.name) and _may_hold(fact.name.removeprefix(_ARCHIVED), wanted_run_filter):
             for line in all_lines(storage, fact.name):
                 archived.add(line.blob)
-                yield from _record(line.blob, raw_of(line), wanted, container=ARCHIVE, file=fact.name)
+                yield from _record(line.blob, raw_of(line), wanted_run_filter, container=ARCHIVE, file=fact.name)
     for fact in storage.blobs(IGNORED):
-        if fact.name not in archived and _may_hold(fact.name, wanted):  # one that is being archived is in both
+        if fact.name not in archived and _may_hold(
+            fact.name, wanted_run_filter
+        ):  # one that is being archived is in both
             raw = unpacked(storage.get(IGNORED, fact.name))
-            yield from _record(fact.name, raw, wanted, container=IGNORED, file=fact.name)
+            yield from _record(fact.name, raw, wanted_run_filter, container=IGNORED, file=fact.name)
 
 
 def _may_hold(name: str, wanted: RunFilter) -> bool:

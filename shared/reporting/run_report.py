@@ -148,20 +148,20 @@ def _processes(storage: Storage, run: RecordedRun) -> tuple[list[ProcessReport],
     keys = sorted({*run.standing, *run.processes})
     ledger = [ledger_entry(storage, key) for key in keys]
     queue = {entry.target: entry for entry in read_queue(storage).entries if entry.target in keys} if keys else {}
-    held = {key for key in keys if storage.read(SHADOW, QUEUE_PARTITION, key)}
+    held_keys = {key for key in keys if storage.read(SHADOW, QUEUE_PARTITION, key)}
     reports: list[ProcessReport] = []
     moment = datetime.now(UTC)
     for entry in ledger:
         key, state, reason = entry.process, "published", ""
         if (queued := queue.get(key)) and not queued.revisit:
             state, reason = queued.state(moment).value, queued.error
-        elif key in held:
+        elif key in held_keys:
             state = HELD
         elif entry.state is not LedgerState.WRITTEN:
             state, reason = "not in the catalog", entry.why or (NO_PROCESS if key in run.standing else REPLACED)
         name = entry.qualified_name or run.names.get(key, "")
         reports.append(ProcessReport(key=key, qualified_name=name, state=state, reason=reason))
-    return reports, ProcessStates.of(ledger, tuple(queue.values()), held)
+    return reports, ProcessStates.of(ledger, tuple(queue.values()), held_keys)
 
 
 def _event(storage: Storage, record: EventRecord, run: RecordedRun, states: ProcessStates) -> EventReport:

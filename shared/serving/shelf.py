@@ -177,7 +177,7 @@ class PublishedDocuments:
             names = sorted((fact.name for fact in self._storage.blobs(PUBLISHED, DAILY)), key=len, reverse=True)
         except StorageUnavailable as error:
             raise NotReadableError(str(error)) from error
-        return {found[0]: name for name in names if (found := day_of_document(name))}
+        return {day[0]: name for name in names if (day := day_of_document(name))}
 
     def _past_document(self, name: str) -> LineageDocument:
         """The document of a day: whole, or the difference from that of another day. Raises what reading may."""

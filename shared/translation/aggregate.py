@@ -66,9 +66,11 @@ def aggregate(
             oldest, revisit = index, None
         elif unended and now and index > 0:
             revisit = min(quiet, revisit or quiet)
-    seen = _still_seen(ordered[oldest:], patience)
-    process = union([each.content for each in seen])
-    return AggregatedProcess(process=_without_noise(replace(process, schemas=latest(seen))), revisit=revisit)
+    seen_contributions = _still_seen(ordered[oldest:], patience)
+    process = union([contribution.content for contribution in seen_contributions])
+    return AggregatedProcess(
+        process=_without_noise(replace(process, schemas=latest(seen_contributions))), revisit=revisit
+    )
 
 
 def _still_seen(current: Sequence[_Application], patience: SupersessionPolicy) -> list[Contribution]:
@@ -77,18 +79,18 @@ def _still_seen(current: Sequence[_Application], patience: SupersessionPolicy) -
     The age of an ended application does not count: a monthly one must not lose, at the first write of its next run,
     edges that a later write of that run will contribute again.
     """
-    newest = max(each.seen.last for application in current for each in application.contributions)
-    kept: list[Contribution] = []
+    newest = max(contribution.seen.last for application in current for contribution in application.contributions)
+    kept_contributions: list[Contribution] = []
     endless_since: datetime | None = None
     for application in reversed(current):
         if not application.ended:
             endless_since = application.first
-        kept += [
-            each
-            for each in application.contributions
-            if endless_since is None or newest - max(each.seen.last, endless_since) <= patience.unseen
+        kept_contributions += [
+            contribution
+            for contribution in application.contributions
+            if endless_since is None or newest - max(contribution.seen.last, endless_since) <= patience.unseen
         ]
-    return kept
+    return kept_contributions
 
 
 def _applications(
@@ -98,18 +100,24 @@ def _applications(
     grouped: dict[str, list[Contribution]] = {}
     for each in contributions:
         grouped.setdefault(each.application_run, []).append(each)
-    found = []
-    for run, own in grouped.items():
-        known = facts.get(run, _NOTHING_KNOWN)
-        span = own[0].seen
-        for each in own[1:]:
+    applications = []
+    for run, own_contributions in grouped.items():
+        known_application_times = facts.get(run, _NOTHING_KNOWN)
+        span = own_contributions[0].seen
+        for each in own_contributions[1:]:
             span |= each.seen
-        if known.first and known.last:
-            span |= Span(first=known.first, last=known.last)
-        found.append(
-            _Application(run=run, first=span.first, last=span.last, ended=known.ended, contributions=tuple(own))
+        if known_application_times.first and known_application_times.last:
+            span |= Span(first=known_application_times.first, last=known_application_times.last)
+        applications.append(
+            _Application(
+                run=run,
+                first=span.first,
+                last=span.last,
+                ended=known_application_times.ended,
+                contributions=tuple(own_contributions),
+            )
         )
-    return tuple(sorted(found, key=lambda each: (each.first, each.run)))
+    return tuple(sorted(applications, key=lambda application: (application.first, application.run)))
 
 
 def _prefer_reported(columns: tuple[ColumnEdge, ...]) -> tuple[ColumnEdge, ...]:

@@ -58,12 +58,13 @@ def excluded_jobs(
     by_asset = Writes.of(writes)
     assets: dict[str, Asset] = {}
     columns: dict[str, set[str]] = {}
-    written: dict[str, datetime] = {}
+    written_moments: dict[str, datetime] = {}
     for process, last in processes:
         assets |= {asset.qualified_name: asset for asset in (*process.inputs, *process.outputs)}
         if last:
-            written |= {
-                each.qualified_name: max(last, written.get(each.qualified_name, last)) for each in process.outputs
+            written_moments |= {
+                output.qualified_name: max(last, written_moments.get(output.qualified_name, last))
+                for output in process.outputs
             }
         for schema in process.schemas:
             columns.setdefault(schema.qualified_name, set()).update(name for name, _ in schema.columns)
@@ -71,7 +72,7 @@ def excluded_jobs(
             columns.setdefault(end.qualified_name, set()).add(end.column)
     for name, asset in sorted(assets.items()):
         write = by_asset.to(asset)
-        if write and (name not in written or written[name] < write.last):
+        if write and (name not in written_moments or written_moments[name] < write.last):
             yield _process(asset, sorted(columns.get(name, set()) - {ALL_ROWS})), write.last
 
 

@@ -26,7 +26,7 @@ class _Evidence:
 _ROWS = "its rows are {}"
 _REASONS: tuple[tuple[Callable[[_Evidence], bool], str], ...] = (
     (
-        lambda found: set(found.process.operations) == {"delete"},
+        lambda evidence: set(evidence.process.operations) == {"delete"},
         "a DELETE writes no column values",
     ),
     (
@@ -50,7 +50,9 @@ _REASONS: tuple[tuple[Callable[[_Evidence], bool], str], ...] = (
         "the write is part of a stream's foreachBatch: its inputs are those of the batch, without columns",
     ),
     (
-        lambda found: bool(found.statements) and all(read_statement(each) is None for each in found.statements),
+        lambda found: (
+            bool(found.statements) and all(read_statement(statement) is None for statement in found.statements)
+        ),
         "the listener sent no column lineage, and the job's SQL can't be parsed",
     ),
     (

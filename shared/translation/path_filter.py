@@ -31,19 +31,19 @@ def with_excluded(process: Process | None, paths: GlobFilter) -> Process | None:
     if len(inputs) == len(process.inputs) and len(outputs) == len(process.outputs):
         return process
     sinks = {asset.qualified_name for asset in outputs}
-    kept = sinks | {asset.qualified_name for asset in inputs}
+    kept_sinks = sinks | {asset.qualified_name for asset in inputs}
     return replace(
         process,
         inputs=tuple(sorted((*inputs, EXCLUDED))) if len(inputs) < len(process.inputs) else inputs,
         outputs=outputs,
         columns=union_edges(
-            edge if edge.input.qualified_name in kept else replace(edge, input=ANY_EXCLUDED, expressions=())
+            edge if edge.input.qualified_name in kept_sinks else replace(edge, input=ANY_EXCLUDED, expressions=())
             for edge in process.columns
             if edge.output.qualified_name in sinks
         ),
-        sourceless=tuple(each for each in process.sourceless if each.qualified_name in sinks),
-        parsed=tuple(name for name in process.parsed if name in kept),
-        schemas=tuple(each for each in process.schemas if each.qualified_name in kept),
+        sourceless=tuple(column for column in process.sourceless if column.qualified_name in sinks),
+        parsed=tuple(name for name in process.parsed if name in kept_sinks),
+        schemas=tuple(schema for schema in process.schemas if schema.qualified_name in kept_sinks),
     )
 
 

@@ -82,19 +82,23 @@ def translate_history(
         if (run := runs.get(run_id))
     }
     lifecycle = _lifecycles(runs.values(), contexts)
-    found = [each for own in contributions.values() for each in eliminate_staging(own, lifecycle(own))]
+    staging_results = [
+        staging_result
+        for own_contribution in contributions.values()
+        for staging_result in eliminate_staging(own_contribution, lifecycle(own_contribution))
+    ]
 
     grouped: dict[str, list[Contribution]] = {}
-    for each in found:
+    for each in staging_results:
         if each.remains:
             grouped.setdefault(each.remains.content.qualified_name, []).append(each.remains)
     sums = [aggregate(contributions, facts, now=None, patience=patience).process for contributions in grouped.values()]
-    processes = tuple(sorted((each for each in sums if each), key=lambda process: process.qualified_name))
+    processes = tuple(sorted((process for process in sums if process), key=lambda process: process.qualified_name))
     published = {process.qualified_name for process in processes}
     shown = {
-        (each.contribution.application_run, each.contribution.content.qualified_name)
-        for each in found
-        if each.remains and each.remains.content.qualified_name in published
+        (staging_result.contribution.application_run, staging_result.contribution.content.qualified_name)
+        for staging_result in staging_results
+        if staging_result.remains and staging_result.remains.content.qualified_name in published
     }
     verdicts = (_verdict(run_id, outcome, shown) for run_id, outcome in outcomes.items())
     return History(
@@ -167,10 +171,10 @@ def _contributions(
     by_process: dict[tuple[str, str], list[Contribution]] = {}
     for run_id, outcome in outcomes.items():
         if isinstance(outcome, RunLineage):
-            run, seen = outcome.application_run, Span(first=runs[run_id].first, last=runs[run_id].last)
+            run, seen_span = outcome.application_run, Span(first=runs[run_id].first, last=runs[run_id].last)
             for content in outcome.processes:
-                one = Contribution(application_run=run, content=content, seen=seen)
-                by_process.setdefault((run, content.qualified_name), []).append(one)
+                contribution = Contribution(application_run=run, content=content, seen=seen_span)
+                by_process.setdefault((run, content.qualified_name), []).append(contribution)
     found: dict[str, list[Contribution]] = {}
     for (run, _), all_of_it in by_process.items():
         found.setdefault(run, []).extend(all_of_it if len(all_of_it) == 1 else _distinct(all_of_it))
@@ -179,12 +183,12 @@ def _contributions(
 
 def _distinct(contributions: Iterable[Contribution]) -> Iterable[Contribution]:
     """Each content once, with the span of all its contributions."""
-    known: dict[Process, Contribution] = {}
+    known_contributions: dict[Process, Contribution] = {}
     for each in contributions:
-        one = known.setdefault(each.content, each)
+        one = known_contributions.setdefault(each.content, each)
         if one is not each:
-            known[each.content] = replace(one, seen=one.seen | each.seen)
-    return known.values()
+            known_contributions[each.content] = replace(one, seen=one.seen | each.seen)
+    return known_contributions.values()
 
 
 def _lifecycles(

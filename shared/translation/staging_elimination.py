@@ -31,20 +31,26 @@ def eliminate_staging(contributions: Sequence[Contribution], lifecycle: Lifecycl
     `contributions`: all of the run, or at least all that concern data sets with lifecycle events. Contributions to
     dropped data sets are removed, their readers get the sources; renamed data sets get their new names on both sides.
     """
-    if not lifecycle and not any(each.content.unresolved_tables for each in contributions):
-        return tuple([StagingResult(contribution=each, remains=each) for each in contributions])
+    if not lifecycle and not any(contribution.content.unresolved_tables for contribution in contributions):
+        return tuple([StagingResult(contribution=contribution, remains=contribution) for contribution in contributions])
     tables = Tables.of(
-        asset for each in contributions for asset in (*each.content.inputs, *each.content.outputs) if asset.tables
+        asset
+        for contribution in contributions
+        for asset in (*contribution.content.inputs, *contribution.content.outputs)
+        if asset.tables
     )
     lifecycle = lifecycle.located(tables)
-    whole = [_with_resolved_tables(each, tables) for each in contributions]
-    present = [_with_present_sinks(each, lifecycle) for each in whole]
-    flow = _Flow.of((each for each, remains in zip(whole, present, strict=True) if remains is None), lifecycle)
+    whole = [_with_resolved_tables(contribution, tables) for contribution in contributions]
+    present = [_with_present_sinks(contribution, lifecycle) for contribution in whole]
+    flow = _Flow.of(
+        (contribution for contribution, remains in zip(whole, present, strict=True) if remains is None), lifecycle
+    )
     return tuple(
         StagingResult(
-            contribution=each, remains=remains and replace(remains, content=flow.resolve(remains.content, remains))
+            contribution=contribution,
+            remains=remains and replace(remains, content=flow.resolve(remains.content, remains)),
         )
-        for each, remains in zip(contributions, present, strict=True)
+        for contribution, remains in zip(contributions, present, strict=True)
     )
 
 
@@ -53,22 +59,30 @@ def _with_resolved_tables(contribution: Contribution, tables: Tables) -> Contrib
     content = contribution.content
     if not content.unresolved_tables:
         return contribution
-    found = [(each, asset) for each in content.unresolved_tables if (asset := tables.find(each.table))]
-    own = {asset.qualified_name for asset in (*content.inputs, *content.outputs)}
-    added = {asset.qualified_name: asset for _, asset in found if asset.qualified_name not in own}
+    found = [
+        (unresolved_table, asset)
+        for unresolved_table in content.unresolved_tables
+        if (asset := tables.find(unresolved_table.table))
+    ]
+    own_qualified_names = {asset.qualified_name for asset in (*content.inputs, *content.outputs)}
+    added = {asset.qualified_name: asset for _, asset in found if asset.qualified_name not in own_qualified_names}
     edges = [
-        parsed_edge(asset, column, target, output, kind, opaque=(column, output, kind) in each.opaque)
-        for each, asset in found
+        parsed_edge(asset, column, target, output, kind, opaque=(column, output, kind) in unresolved_table.opaque)
+        for unresolved_table, asset in found
         for target in content.outputs
-        for column, output, kind in each.columns
+        for column, output, kind in unresolved_table.columns
     ]
     content = replace(
         content,
         inputs=tuple(sorted((*content.inputs, *added.values()))),
         columns=union_edges((*content.columns, *edges)) if edges else content.columns,
-        sourceless=tuple(each for each in content.sourceless if each not in _reached(edges)),
+        sourceless=tuple(column for column in content.sourceless if column not in _reached(edges)),
         parsed=tuple(sorted({*content.parsed, *added})),
-        unresolved_tables=tuple(each for each in content.unresolved_tables if not tables.find(each.table)),
+        unresolved_tables=tuple(
+            unresolved_table
+            for unresolved_table in content.unresolved_tables
+            if not tables.find(unresolved_table.table)
+        ),
     )
     return replace(contribution, content=content)
 
@@ -93,7 +107,7 @@ def _with_present_sinks(contribution: Contribution, lifecycle: LifecycleEvents) 
         content,
         outputs=tuple(sorted(outputs)),
         columns=union_edges(replace(edge, output=_present(edge.output, names)) for edge in content.columns),
-        sourceless=tuple(sorted(_present(each, names) for each in content.sourceless)),
+        sourceless=tuple(sorted(_present(column, names) for column in content.sourceless)),
         schemas=renamed(content.schemas, names),
     )
     return replace(contribution, content=content)
@@ -136,7 +150,7 @@ class _Flow:
         for number, each in enumerate(dropped):
             for sink in each.content.outputs:
                 makers.setdefault(sink.qualified_name, []).append(number)
-        nothing = [replace(each.content, inputs=(), columns=(), batch_inputs=()) for each in dropped]
+        nothing = [replace(contribution.content, inputs=(), columns=(), batch_inputs=()) for contribution in dropped]
         flow = cls(lifecycle=lifecycle, dropped=dropped, makers=makers, resolved=nothing)
         reads = [frozenset(flow._read_by(number)) for number in range(len(dropped))]
         todo = list(range(len(dropped)))
@@ -176,18 +190,18 @@ class _Flow:
         if not made and not moved:
             return content
         inputs = assets(_through(content.inputs, made, moved))
-        own = (each for each in content.inputs if each.qualified_name not in {*content.parsed, *made})
-        reported = {each.qualified_name for each in (*_through(own, made, moved), *_reported(made))}
+        own_assets = (asset for asset in content.inputs if asset.qualified_name not in {*content.parsed, *made})
+        reported = {asset.qualified_name for asset in (*_through(own_assets, made, moved), *_reported(made))}
         names = {name: asset.qualified_name for name, asset in moved.items()}
         columns = union_edges(_edges(content, made, names))
-        lost = _reached(content.columns) - _reached(columns)
-        through = (each for steps in made.values() for step in steps for each in step.schemas)
+        lost_columns = _reached(content.columns) - _reached(columns)
+        through = (schema for steps in made.values() for step in steps for schema in step.schemas)
         content = replace(content, inputs=inputs, columns=columns)
         return replace(
             content,
             schemas=of_those(one_each((*renamed(content.schemas, names), *through)), content),
-            sourceless=tuple(sorted({*content.sourceless, *lost})),
-            parsed=tuple(each.qualified_name for each in inputs if each.qualified_name not in reported),
+            sourceless=tuple(sorted({*content.sourceless, *lost_columns})),
+            parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in reported),
             batch_inputs=assets(_through(content.batch_inputs, made, moved)),
             exact=content.exact and all(step.exact for steps in made.values() for step in steps),
         )
@@ -198,7 +212,11 @@ class _Flow:
         until = reader.seen.last
         before = [step for step in others if self.dropped[step].seen.first <= until]
         over = [step for step in before if self.dropped[step].seen.last <= until]
-        ends = [at for known in (self.lifecycle.dropped, self.lifecycle.emptied) if (at := known.get(name))]
+        ends = [
+            moment
+            for known_moments in (self.lifecycle.dropped, self.lifecycle.emptied)
+            if (moment := known_moments.get(name))
+        ]
         there = [step for step in over if not any(self.dropped[step].seen.last <= end < until for end in ends)]
         return there or over or before or others
 
@@ -217,7 +235,7 @@ def _through(
 def _reported(made: Mapping[str, Sequence[Process]]) -> Iterator[Asset]:
     """The sources of staging data sets that events reported, not only SQL."""
     for step in (step for steps in made.values() for step in steps):
-        yield from (each for each in sources(step) if each.qualified_name not in step.parsed)
+        yield from (source for source in sources(step) if source.qualified_name not in step.parsed)
 
 
 def _reached(edges: Iterable[ColumnEdge]) -> set[Column]:

@@ -119,7 +119,9 @@ def _share_of_difference(document: LineageDocument) -> float:
     lost = {number: edge.output for number in changed for edge in document.edges if edge.process == number}
     later = structs.replace(
         document,
-        processes=tuple(structs.replace(one, last_run=run) for one, run in zip(document.processes, runs, strict=True)),
+        processes=tuple(
+            structs.replace(process, last_run=run) for process, run in zip(document.processes, runs, strict=True)
+        ),
         edges=tuple(edge for edge in document.edges if lost.get(edge.process) != edge.output),
     )
     small = difference(document, date(2026, 11, 20), later)

@@ -84,7 +84,7 @@ def write_project(folder: Path, models: int) -> None:
     }
     time_of_all = "2026-11-26T10:00:00Z"
     timing = [{"name": "execute", "started_at": time_of_all, "completed_at": time_of_all}]
-    results = [{"unique_id": each, "status": "success", "timing": timing} for each in tables]
+    results = [{"unique_id": table, "status": "success", "timing": timing} for table in tables]
     versions = {"manifest": ("manifest", 12), "run_results": ("run-results", 6), "catalog": ("catalog", 1)}
     contents: dict[str, Any] = {
         "manifest": {"nodes": nodes},

@@ -147,5 +147,8 @@ def _run_by_run(family: Family) -> object:
             runs.setdefault(event.run_id, []).append(event)
     lineages = (translate(merge_run(events)) for events in runs.values())
     return [
-        process_entity(each) for lineage in lineages if isinstance(lineage, RunLineage) for each in lineage.processes
+        process_entity(process)
+        for lineage in lineages
+        if isinstance(lineage, RunLineage)
+        for process in lineage.processes
     ]

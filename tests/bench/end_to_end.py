@@ -81,18 +81,20 @@ def _world(process: Child, applications: Applications, sizes: Sizes) -> tuple[fl
     """Run the world; return the seconds from the first request to the last final state, and the counts then."""
     warm_up = _warm_up()
     with tempfile.TemporaryDirectory() as folder, World(home=Path(folder), usual_ports=False) as world:
-        own = assemble(load(catalog=True, environment=world.environment)).storage
+        own_storage = assemble(load(catalog=True, environment=world.environment)).storage
         sending = process.pool.submit(posted_in_order, world.functions.url, warm_up, 1)
-        _when_final(world, own, sizes.deadline, sending, warm_up)
-        before = world.functions.calls()["storage"]
+        _when_final(world, own_storage, sizes.deadline, sending, warm_up)
+        storage_before = world.functions.calls()["storage"]
 
         sending = process.pool.submit(posted_in_order, world.functions.url, applications, sizes.senders)
-        ended, found = _when_final(world, own, sizes.deadline, sending, [*warm_up, *applications])
+        ended, found = _when_final(world, own_storage, sizes.deadline, sending, [*warm_up, *applications])
         calls = world.functions.calls()
         return ended - sending.result(), {
             "status": {name: getattr(found, name) for name in ("received", "published", "skipped", "waiting", "dead")},
             "processes": found.processes,
-            "host_storage_calls": {name: count - before.get(name, 0) for name, count in calls["storage"].items()},
+            "host_storage_calls": {
+                name: count - storage_before.get(name, 0) for name, count in calls["storage"].items()
+            },
             "invocations": calls["invocations"],
             "catalog_calls": world.catalog.calls(),
             "azurite": fullness(world.azurite.connection_string),

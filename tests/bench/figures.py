@@ -113,7 +113,7 @@ def document(figures: Iterable[Figure], *, quick: bool) -> dict[str, Any]:
         "quick": quick,
         "commit": _commit(),
         "machine": machine(),
-        "figures": [{**asdict(each), "meets_goal": each.meets_goal} for each in figures],
+        "figures": [{**asdict(figure), "meets_goal": figure.meets_goal} for figure in figures],
     }
 
 
@@ -137,12 +137,12 @@ def write(figures: Sequence[Figure], out: Path, *, quick: bool) -> None:
 def show(figures: Sequence[Figure], console: Console) -> None:
     """Print a small table for each benchmark, headed by what it is compared with."""
     console.print(_table("", "ours", "other", "ratio", "goal", header=True))
-    for (benchmark, compared_with), own in itertools.groupby(
+    for (benchmark, compared_with), own_figures in itertools.groupby(
         figures, lambda each: (each.benchmark, each.compared_with)
     ):
         console.print(f"[bold]{benchmark}[/] [dim]against {compared_with}[/]")
         table = _table("", "", "", "", "", header=False)
-        for each in own:
+        for each in own_figures:
             colour = {None: "default", True: "green", False: "red"}[each.meets_goal]
             table.add_row(
                 f"  {each.name}",

@@ -54,8 +54,8 @@ _ROUNDS = 3
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """Measure each; the fastest of three rounds counts."""
     steps.begin("rules: the estate", 4)
-    history = translate_history([decode(msgspec.json.encode(each)) for each in events(sizes.view_datasets)])
-    document = document_of("record", [KnownProcess(process=each) for each in history.processes])
+    history = translate_history([decode(msgspec.json.encode(event)) for event in events(sizes.view_datasets)])
+    document = document_of("record", [KnownProcess(process=process) for process in history.processes])
     rules = parse_rules(_RULES, "rules.toml")
     now = datetime.now(UTC)
     steps.done()

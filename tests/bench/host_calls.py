@@ -49,11 +49,11 @@ def calls_of(delivery: str) -> Counter[str]:
     """Return the requests for each event by class, with this delivery. Raises ValueError for an unknown delivery."""
     if delivery not in DELIVERIES:
         raise ValueError(f"{delivery!r} is none of {', '.join(DELIVERIES)}")
-    found = Counter[str]()
+    counts = Counter[str]()
     for call in CALLS:
         if delivery == "eventGrid" or not call.webhook:
-            found[call.kind] += call.count
-    return found
+            counts[call.kind] += call.count
+    return counts
 
 
 def events_a_second(own: Mapping[str, Mapping[str, float]], delivery: str) -> float:

@@ -174,7 +174,7 @@ def _stored(connection: str) -> dict[str, int]:
     """Count blobs and rows."""
     blobs = BlobServiceClient.from_connection_string(connection)
     tables = TableServiceClient.from_connection_string(connection)
-    found = {each.name: 0 for each in blobs.list_containers() if each.name in {"events", "ignored"}}
+    found = {container.name: 0 for container in blobs.list_containers() if container.name in {"events", "ignored"}}
     for name in found:
         found[name] = sum(1 for _ in blobs.get_container_client(name).list_blobs())
     rows = tables.get_table_client(APPLICATIONS).list_entities(select=["RowKey"])

@@ -109,12 +109,12 @@ def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, Volume]]:
 
 
 def _volumes(lines: Iterable[str], calls: int, factor: float) -> dict[str, Volume]:
-    found = {"AppTraces": sum((row_of("AppTraces", line) for line in lines), Volume()).times(factor)}
+    volumes = {"AppTraces": sum((row_of("AppTraces", line) for line in lines), Volume()).times(factor)}
     if calls:
         host = sum((row_of("AppTraces", line) for line in HOST_LINES), Volume())
-        found["AppRequests"] = row_of("AppRequests").times(calls * factor)
-        found["filtered"] = host.times(calls * factor)
-    return found
+        volumes["AppRequests"] = row_of("AppRequests").times(calls * factor)
+        volumes["filtered"] = host.times(calls * factor)
+    return volumes
 
 
 class _Site:
@@ -180,7 +180,9 @@ def main() -> int:
     found = measure()
     if options.json:
         whole = {
-            phase: {name: {"rows": round(each.rows), "bytes": round(each.bytes)} for name, each in volumes.items()}
+            phase: {
+                name: {"rows": round(volume.rows), "bytes": round(volume.bytes)} for name, volume in volumes.items()
+            }
             for phase, volumes in found.items()
         }
         sys.stdout.write(json.dumps(whole, indent=2) + "\n")

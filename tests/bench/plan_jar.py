@@ -52,13 +52,13 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
 
 def _times(kind: str, blocks: Sequence[Mapping[str, Any]], sizes: Sizes) -> Iterator[Figure]:
     def seconds(listeners: int) -> list[float]:
-        return [each["seconds"] / len(each["writes"]) for each in blocks if _is(each, kind, listeners)]
+        return [block["seconds"] / len(block["writes"]) for block in blocks if _is(block, kind, listeners)]
 
     def write(listeners: int) -> float:
-        return float(median(took for each in blocks if _is(each, kind, listeners) for took in each["writes"]))
+        return float(median(took for block in blocks if _is(block, kind, listeners) for took in block["writes"]))
 
     added = write(_BOTH) - write(_LISTENER)
-    both = [each for each in blocks if _is(each, kind, _BOTH)]
+    both = [block for block in blocks if _is(block, kind, _BOTH)]
     yield Rounds(
         ours=[each["jar"] / len(each["writes"]) for each in both],
         others=[each["seconds"] * 1e3 / len(each["writes"]) for each in both],

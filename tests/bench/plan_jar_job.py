@@ -41,9 +41,9 @@ def add(listener: object) -> None:
 
 def block(kind: str, frame: DataFrame, count: int, writes: int) -> None:
     """Run the writes with the first `count` listeners."""
-    for each in listeners[:count]:
-        add(each)
-    before = jar()
+    for listener in listeners[:count]:
+        add(listener)
+    jar_before = jar()
     took = []
     began = time.monotonic()
     for number in range(writes):
@@ -53,9 +53,9 @@ def block(kind: str, frame: DataFrame, count: int, writes: int) -> None:
     bus.waitUntilEmpty()
     seconds = time.monotonic() - began
     time.sleep(0.1)
-    spent = jar() - before
-    for each in listeners[:count]:
-        context.removeSparkListener(each)
+    spent = jar() - jar_before
+    for listener in listeners[:count]:
+        context.removeSparkListener(listener)
     print(json.dumps({"kind": kind, "listeners": count, "seconds": seconds, "writes": took, "jar": spent}), flush=True)
 
 

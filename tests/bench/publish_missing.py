@@ -164,7 +164,7 @@ def _run(arguments: Sequence[str], place: _Place, stop_after: float) -> tuple[in
 
     `stop_after` are the seconds from its first call to its interruption; 0 never interrupts it.
     """
-    before = _calls(place.catalog)
+    calls_before = _calls(place.catalog)
     child = subprocess.Popen(
         [sys.executable, *place.command, *arguments],
         cwd=ROOT,
@@ -179,7 +179,7 @@ def _run(arguments: Sequence[str], place: _Place, stop_after: float) -> tuple[in
             peak = max(peak, watched.memory_info().rss)
         except psutil.NoSuchProcess:
             break
-        if stop_after and began == float("inf") and _calls(place.catalog) > before:
+        if stop_after and began == float("inf") and _calls(place.catalog) > calls_before:
             began = time.monotonic()
         if not asked and time.monotonic() - began > stop_after:
             child.send_signal(signal.SIGINT)

@@ -95,7 +95,9 @@ class _Seen:
     def figure(self, side: str, name: str, *, goal: str, clients: int, filled: dict[str, int]) -> Figure:
         """Return the ratio of each round's medians; the details have percentiles and rates of all rounds."""
         ours, others = self.rounds[side], self.rounds["bare"]
-        rounds = Rounds(ours=[median(each.calls) for each in ours], others=[median(each.calls) for each in others])
+        rounds = Rounds(
+            ours=[median(timings.calls) for timings in ours], others=[median(timings.calls) for timings in others]
+        )
         return rounds.figure(
             benchmark=NAME,
             name=name,
@@ -109,9 +111,9 @@ class _Seen:
 
 
 def _summary(rounds: Sequence[Timings]) -> dict[str, float]:
-    calls = [call for each in rounds for call in each.calls]
+    calls = [call for timings in rounds for call in timings.calls]
     return {
         "p50_ms": round(median(calls) * 1000, 2),
         "p99_ms": round(percentile(calls, 99) * 1000, 2),
-        "per_second": round(len(calls) / sum(each.total for each in rounds), 1),
+        "per_second": round(len(calls) / sum(timings.total for timings in rounds), 1),
     }

@@ -96,11 +96,11 @@ class Runtime:
 
     def receive(self, bodies: Sequence[bytes]) -> list[str]:
         """Receive events, which are not counted: the names of their blobs."""
-        known = {fact.name for fact in self.memory.blobs("events")}
+        known_names = {fact.name for fact in self.memory.blobs("events")}
         for body in bodies:
             self._receiver.receive(body)
         self.events += len(bodies)
-        return [fact.name for fact in self.memory.blobs("events") if fact.name not in known]
+        return [fact.name for fact in self.memory.blobs("events") if fact.name not in known_names]
 
     def deliver(self, blobs: Sequence[str]) -> None:
         """Process events in the order of their times."""

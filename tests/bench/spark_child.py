@@ -229,9 +229,9 @@ def _impact(lake: Lake, edges: str) -> dict[str, Any]:
     frame = pd.DataFrame(rows, columns=["input", "input_column", "output", "output_column"]).drop_duplicates()
     frame = frame.assign(direct=True, masked=False, opaque=False, process="p")
     began = time.monotonic()
-    known = Columns.of(frame)
+    known_columns = Columns.of(frame)
     numbered = time.monotonic() - began
-    pairs = impact(lake, known).agg(f.count("*"), f.max("depth")).head()
+    pairs = impact(lake, known_columns).agg(f.count("*"), f.max("depth")).head()
     whole = time.monotonic() - began
     return {
         "edges": len(frame),

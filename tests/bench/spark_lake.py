@@ -215,9 +215,9 @@ def _estates(options: argparse.Namespace, _: dict[str, Any]) -> Results:
 
 
 def _run(options: argparse.Namespace, estate: Path, lake: Path, events: int, *, cores: int = 2) -> dict[str, Any]:
-    found = _child(options, "run", str(estate), str(lake), cores=cores)
-    rates = {name: round(events / seconds) for name, seconds in found["stages"].items() if seconds}
-    return {**found, "events_a_second": {"all": round(events / found["seconds"]), **rates}}
+    child = _child(options, "run", str(estate), str(lake), cores=cores)
+    rates = {name: round(events / seconds) for name, seconds in child["stages"].items() if seconds}
+    return {**child, "events_a_second": {"all": round(events / child["seconds"]), **rates}}
 
 
 def _curve(options: argparse.Namespace, _: dict[str, Any]) -> Results:

@@ -21,7 +21,7 @@ _GOLDEN = ROOT / "tests" / "golden"
 
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """Measure plans per second of the captured ones, and milliseconds of the wide one."""
-    found = []
+    figures = []
     for name, plans in (("captured plans", _captured(_GOLDEN)), (f"{_COLUMNS} columns", [_wide()])):
         steps.begin(f"Spark's plans: {name}", sizes.decode_rounds)
         rounds = []
@@ -31,7 +31,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         ours, others = zip(*rounds, strict=True)
         each = Rounds(ours=ours, others=others)
         a_second = round(len(plans) / min(ours))
-        found.append(
+        figures.append(
             each.figure(
                 scale=1_000 / len(plans),
                 benchmark=NAME,
@@ -42,7 +42,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
                 details={"plans_a_second": a_second},
             )
         )
-    return found
+    return figures
 
 
 def _captured(golden: Path) -> list[PlanFacet]:
@@ -64,6 +64,6 @@ def _wide() -> PlanFacet:
 
 def _seconds(work: Callable[[PlanFacet], object], plans: Sequence[PlanFacet]) -> float:
     began = time.process_time()
-    for each in plans:
-        work(each)
+    for plan in plans:
+        work(plan)
     return time.process_time() - began

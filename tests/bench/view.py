@@ -93,8 +93,10 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
 def _in_browser(browser: Browser, document: LineageDocument, sizes: Sizes) -> list[tuple[str, float, str, float]]:
     draw = random.Random(1)
     searches = [browser.run(_SEARCH, text) for _ in range(sizes.view_openings) for text in _SEARCHES]
-    written = {flow.output for flow in document.flows}
-    deep = [number for number, each in enumerate(document.columns) if each.name and each.dataset in written]
+    written_outputs = {flow.output for flow in document.flows}
+    deep = [
+        number for number, column in enumerate(document.columns) if column.name and column.dataset in written_outputs
+    ]
     ways, hops = [], []
     for _ in range(sizes.view_columns):
         column = document.columns[draw.choice(deep)]
@@ -115,7 +117,7 @@ def _in_browser(browser: Browser, document: LineageDocument, sizes: Sizes) -> li
 
 
 def _input(document: LineageDocument, dataset: int) -> str:
-    flow = next(each for each in document.flows if each.output == dataset)
+    flow = next(flow for flow in document.flows if flow.output == dataset)
     return document.datasets[flow.input].qualified_name
 
 

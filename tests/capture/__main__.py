@@ -43,21 +43,21 @@ def plan(
             if not (missing and list(captures(scenario))):
                 yield scenario, versions[0]
             continue
-        for each in versions:
-            if missing and (GOLDEN / each.name / scenario.name / "events.jsonl").exists():
+        for version in versions:
+            if missing and (GOLDEN / version.name / scenario.name / "events.jsonl").exists():
                 continue
-            if not scenario.truth.exists() or not_run(scenario.truth, each.name) is None:
-                yield scenario, each
+            if not scenario.truth.exists() or not_run(scenario.truth, version.name) is None:
+                yield scenario, version
 
 
 def main() -> int:
     """Make the requested captures; return 1 when one of them failed, which does not stop the others."""
-    known = scenarios()
+    known_scenarios = scenarios()
     parser = argparse.ArgumentParser(
         prog="python -m tests.capture",
         description="Capture golden events of Spark, dbt, Airflow, Great Expectations …",
     )
-    parser.add_argument("scenario", nargs="*", help=f"of {', '.join(known)}; all unless named")
+    parser.add_argument("scenario", nargs="*", help=f"of {', '.join(known_scenarios)}; all unless named")
     parser.add_argument("--spark", action="append", choices=PLATFORMS, help=f"(default {SPARK_3.short})")
     parser.add_argument(
         "--listener", action="append", help=f"version of openlineage-spark (default {LISTENER_VERSION})"
@@ -66,9 +66,9 @@ def main() -> int:
     parser.add_argument("--missing", action="store_true", help="only those without kept events")
     parser.add_argument("--plans", action="store_true", help="with throughline-plan.jar beside the listener")
     options = parser.parse_args()
-    if unknown := set(options.scenario) - set(known):
-        parser.error(f"no scenario {', '.join(sorted(unknown))}: there are {', '.join(known)}")
-    chosen = [known[name] for name in options.scenario or known]
+    if unknown := set(options.scenario) - set(known_scenarios):
+        parser.error(f"no scenario {', '.join(sorted(unknown))}: there are {', '.join(known_scenarios)}")
+    chosen = [known_scenarios[name] for name in options.scenario or known_scenarios]
     err = Console(stderr=True)
     if options.all and (options.spark or options.listener):
         parser.error("--all already selects the versions")
@@ -114,16 +114,16 @@ def _capture(work: Sequence[tuple[Scenario, Versions]], err: Console, outcomes: 
 def _one(scenario: Scenario, versions: Versions) -> Outcome:
     began = time.monotonic()
     try:
-        kept = capture(scenario, versions)
+        kept_path = capture(scenario, versions)
     except PROBLEMS as error:
         return Outcome(
             scenario=scenario.name, where=versions.name, seconds=time.monotonic() - began, problem=str(error)
         )
     return Outcome(
         scenario=scenario.name,
-        where=kept.parent.name,
+        where=kept_path.parent.name,
         seconds=time.monotonic() - began,
-        events=len((kept / "events.jsonl").read_bytes().splitlines()),
+        events=len((kept_path / "events.jsonl").read_bytes().splitlines()),
     )
 
 

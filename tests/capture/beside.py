@@ -58,7 +58,7 @@ def tally(truth: Truth, events: Iterable[bytes]) -> Tally:
     for process in translate_history([decode(line) for line in events]).processes:
         found = truth.as_reported(process)
         reported[found.output] = reported.get(found.output, frozenset()) | _facts(found)
-    true = {each.output: _facts(each) for each in truth.processes}
+    true = {process.output: _facts(process) for process in truth.processes}
     pairs = [(true.get(output, frozenset()), reported.get(output, frozenset())) for output in true | reported]
     return Tally(
         writes=sum(true[output] == reported.get(output) for output in true),
@@ -73,11 +73,11 @@ def _facts(process: Expected) -> frozenset[str | Edge]:
     return frozenset({*process.inputs, *ListenerVersion(indirect=True, masks=True).reports(process.edges)})
 
 
-def table(known: Iterable[Scenario]) -> Iterator[str]:
+def table(known_scenarios: Iterable[Scenario]) -> Iterator[str]:
     """Yield the lines of the table: each scenario captured with plans, by version, and the sums."""
     yield from (*_HEAD.splitlines(), "", f"| {' | '.join(_COLUMNS)} |", "|-" * len(_COLUMNS) + "|")
     sums: dict[str, tuple[int, Tally, Tally]] = {}
-    for scenario in known:
+    for scenario in known_scenarios:
         for versions in WITH_PLANS:
             events = GOLDEN / versions.name / scenario.name / "events.jsonl"
             if not events.exists() or not_run(scenario.truth, versions.name) is not None:

@@ -71,15 +71,15 @@ def examine(scenario: Scenario, capture: str) -> Cell | None:
 
 def page() -> str:
     """The whole page."""
-    known = scenarios().values()
-    spark = [each for each in known if each.needs.kind == "spark"]
-    others = [each for each in known if each.needs.kind == "python"]
+    known_scenarios = scenarios().values()
+    spark = [scenario for scenario in known_scenarios if scenario.needs.kind == "spark"]
+    other_scenarios = [scenario for scenario in known_scenarios if scenario.needs.kind == "python"]
     lines = [_HEAD, "## Spark", "", *_matrix(spark), ""]
-    if others:
-        lines += ["## Other engines", "", *_others(others), ""]
+    if other_scenarios:
+        lines += ["## Other engines", "", *_others(other_scenarios), ""]
     lines += ["## The listener alone, and with the plan", "", *table(spark), ""]
     lines += ["## What these versions do not report", "", *_listeners(), "", "## The gaps", ""]
-    for scenario in known:
+    for scenario in known_scenarios:
         lines += gaps(scenario)
     return "\n".join(lines).rstrip() + "\n"
 

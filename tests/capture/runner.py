@@ -193,8 +193,8 @@ def _events(folder: Path) -> Path:
     return folder / "events.jsonl"
 
 
-def _keep(kept: Path, folder: Path, facts: Mapping[str, object], stable_names: Mapping[str, str]) -> Path:
-    """Write the events without this machine's facts into `kept`, with the versions. Raises LeakError."""
+def _keep(kept_path: Path, folder: Path, facts: Mapping[str, object], stable_names: Mapping[str, str]) -> Path:
+    """Write the events without this machine's facts into `kept_path`, with the versions. Raises LeakError."""
     machine = Machine(
         paths={**stable_names, str(folder / "data"): ROOT, str(folder): "/opt/job", str(PROJECT): "/opt/throughline"},
         forbidden=(str(PROJECT), str(Path.home()), socket.gethostname()),
@@ -202,8 +202,8 @@ def _keep(kept: Path, folder: Path, facts: Mapping[str, object], stable_names: M
     text = scrub(_events(folder).read_text(), machine)
     if _plans(folder).exists():
         text += packed(scrub(unpacked(_plans(folder).read_text()), machine))
-    kept.mkdir(parents=True, exist_ok=True)
-    (kept / "events.jsonl").write_text(text)
+    kept_path.mkdir(parents=True, exist_ok=True)
+    (kept_path / "events.jsonl").write_text(text)
     known = {**facts, "captured": f"{datetime.now(UTC):%Y-%m-%d}"}
-    (kept / "versions.json").write_text(json.dumps(known, indent=2) + "\n")
-    return kept
+    (kept_path / "versions.json").write_text(json.dumps(known, indent=2) + "\n")
+    return kept_path

@@ -275,7 +275,7 @@ def test_settings_recorded_by_a_newer_version_are_refused(place_without_writes: 
 
 
 def test_recorded_settings_contain_no_secret(place_without_writes: Place) -> None:
-    found = settings_on_record(place_without_writes.functions().storage)
-    assert found
-    assert place_without_writes.catalog.token not in str(found.texts)
-    assert "AccountKey" not in str(found.texts)
+    settings = settings_on_record(place_without_writes.functions().storage)
+    assert settings
+    assert place_without_writes.catalog.token not in str(settings.texts)
+    assert "AccountKey" not in str(settings.texts)

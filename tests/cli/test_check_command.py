@@ -239,13 +239,13 @@ def test_sarif_is_valid_by_its_schema(record_with_a_broken_demand: tuple[Parts, 
     log = json.loads((tmp_path / "check.sarif").read_text())
     assert list(Draft7Validator(SARIF).iter_errors(log)) == []
     run = log["runs"][0]
-    found = run["results"]
-    assert [(each["ruleId"], each["level"]) for each in found] == [("no_tag", "error"), ("quality_passed", "warning")]
-    assert {each["ruleId"] for each in found} <= {each["id"] for each in run["tool"]["driver"]["rules"]}
-    where = found[0]["locations"][0]["physicalLocation"]
+    results = run["results"]
+    assert [(each["ruleId"], each["level"]) for each in results] == [("no_tag", "error"), ("quality_passed", "warning")]
+    assert {each["ruleId"] for each in results} <= {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    where = results[0]["locations"][0]["physicalLocation"]
     assert where["region"]["startLine"] == 9
     assert place.endswith(where["artifactLocation"]["uri"].rpartition("/")[2])
-    del found[0]["message"]
+    del results[0]["message"]
     assert list(Draft7Validator(SARIF).iter_errors(log)), "the schema refuses something"
 
 

@@ -132,11 +132,11 @@ def test_definitions_and_classifications_are_written_to_the_catalog(
         "THROUGHLINE_CATALOG_ENDPOINT": fresh_catalog.endpoint,
         "THROUGHLINE_CATALOG_TOKEN": fresh_catalog.token,
     }
-    made = assemble(load(catalog=True, environment=environment), storage=parts.storage)
-    parts.worker = replace(made, to_record={})
+    worker = assemble(load(catalog=True, environment=environment), storage=parts.storage)
+    parts.worker = replace(worker, to_record={})
     for place in post(parts.storage, *events()):
         settle(parts.storage, place)
-    while Publisher(context=context_of(parts.storage, made.catalog, made.publishing)).publish().written:
+    while Publisher(context=context_of(parts.storage, worker.catalog, worker.publishing)).publish().written:
         pass
     file = rules(tmp_path, RULES + TERMS)
     assert "2 terms to create: Customer@Glossary, Email" in parts.run("classify", "plan", "--rules", file).output
@@ -145,10 +145,10 @@ def test_definitions_and_classifications_are_written_to_the_catalog(
     assert "1 definition created: Acme.PII" in applied.output
     assert "2 terms created" in applied.output
     assert "5 attached" in applied.output
-    before = fresh_catalog.calls()["writes"]
+    writes_before = fresh_catalog.calls()["writes"]
     assert parts.run("classify", "plan", "--rules", file).exit_code == 0
     assert parts.run("classify", "apply", "--rules", file).exit_code == 0
-    assert fresh_catalog.calls()["writes"] == before, "a second apply makes no call that writes"
+    assert fresh_catalog.calls()["writes"] == writes_before, "a second apply makes no call that writes"
     nothing = parts.run("classify", "apply", "--rules", rules(tmp_path, ""))
     assert "0 attached, 5 taken away" in nothing.output
 
@@ -182,8 +182,8 @@ def test_a_rule_about_the_catalogs_classifications_is_not_called_unused(tmp_path
     keys = [("column", column_name(*key, "mail")) for key in parts.catalog.assets]
     held = parts.worker.classifications.classified(keys)
     parts.worker.classifications.attach("MICROSOFT.EMAIL", [each.guid for each in held.values()])
-    found = parts.run("classify", "plan", "--rules", rules(tmp_path, text)).output
-    assert "unused" not in found
+    output = parts.run("classify", "plan", "--rules", rules(tmp_path, text)).output
+    assert "unused" not in output
 
 
 # --- after an apply

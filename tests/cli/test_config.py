@@ -143,7 +143,7 @@ def test_an_older_listener_gets_its_jar() -> None:
     assert "openlineage-spark_2.12-1.25.0.jar" in found.steps[0]
 
 
-@pytest.mark.parametrize("each", RUNTIMES, ids=[f"{each.platform}-{each.name}" for each in RUNTIMES])
+@pytest.mark.parametrize("each", RUNTIMES, ids=[f"{runtime.platform}-{runtime.name}" for runtime in RUNTIMES])
 def test_each_runtime_gets_the_jar_of_its_scala_version_and_its_notes(each: Runtime) -> None:
     found = configuration(each.platform, installation(runtime=each.name))
     text = as_text(found.properties) + "".join(found.steps)
@@ -159,16 +159,16 @@ def test_each_runtime_gets_the_jar_of_its_scala_version_and_its_notes(each: Runt
 def test_the_table_of_runtimes_is_consistent() -> None:
     """Scala follows Spark's major version but on the image that Databricks made for moving over; one default each."""
     for platform in ("local", "synapse", "databricks", "fabric"):
-        assert sum(each.is_default for each in runtimes_of(platform)) == 1
-        names = [each.name for each in runtimes_of(platform)]
+        assert sum(runtime.is_default for runtime in runtimes_of(platform)) == 1
+        names = [runtime.name for runtime in runtimes_of(platform)]
         assert len(set(names)) == len(names)
     for each in RUNTIMES:
         assert each.scala == ("2.13" if each.spark.startswith("4") or "scala2.13" in each.name else "2.12")
         assert not (each.is_default and each.is_over(TODAY))
-    over = {(each.platform, each.name) for each in RUNTIMES if each.is_over(TODAY)}
+    over = {(runtime.platform, runtime.name) for runtime in RUNTIMES if runtime.is_over(TODAY)}
     assert over == {("synapse", "3.4"), ("databricks", "13.3")}
-    on_databricks = {each.name: each for each in runtimes_of("databricks")}
-    assert {name for name, each in on_databricks.items() if each.spark.startswith("4")} == {"18", "17.3"}
+    on_databricks = {runtime.name: runtime for runtime in runtimes_of("databricks")}
+    assert {name for name, runtime in on_databricks.items() if runtime.spark.startswith("4")} == {"18", "17.3"}
     assert all(on_databricks[name].proof is Proof.UNPROVEN for name in ("18", "17.3"))
 
 

@@ -135,7 +135,7 @@ def test_show_escapes_control_sequences_of_the_event(run: Run, storage: MemorySt
 
 
 def test_show_of_a_dead_letter_without_its_blob_shows_the_other_fields(run: Run, storage: MemoryStorage) -> None:
-    (letter,) = (each for each in dead_letters(storage) if each.reason == "foreign name")
+    (letter,) = (dead_letter for dead_letter in dead_letters(storage) if dead_letter.reason == "foreign name")
     del storage._blobs["events"][letter.blob]
     result = run("deadletter", "show", letter.digest)
     assert result.exit_code == 0

@@ -54,8 +54,8 @@ def test_details_are_shown_of_one_process_or_of_all(worker_with_a_dropped_table:
     assert "app → out" in one.output
     assert "other" not in one.output
     everything = json.loads(runner.invoke(app, ["details", "--json"], obj=worker_with_a_dropped_table).stdout)
-    assert [each["name"] for each in everything["processes"]] == ["app → other", "app → out"]
-    assert [(each["qualified_name"], list(each["times"])) for each in everything["states"]] == [
+    assert [process["name"] for process in everything["processes"]] == ["app → other", "app → out"]
+    assert [(state["qualified_name"], list(state["times"])) for state in everything["states"]] == [
         ("file:///other", ["DROP"])
     ]
     assert "Dropped on" in runner.invoke(app, ["details", "other"], obj=worker_with_a_dropped_table).output
@@ -98,10 +98,10 @@ def test_an_excluded_source_is_named_as_such(excluded: tuple[str, ...]) -> None:
             settle(storage, place)
         publish(storage, MemoryCatalog(), paths)
         parts = replace(parts, storage=storage)
-    shown = runner.invoke(app, ["details", "out"], obj=parts).output
-    assert "excluded by a filter" in shown
-    assert "(any)" in shown
-    assert "/b" not in shown
+    shown_output = runner.invoke(app, ["details", "out"], obj=parts).output
+    assert "excluded by a filter" in shown_output
+    assert "(any)" in shown_output
+    assert "/b" not in shown_output
 
 
 def test_a_process_is_compared_with_what_the_catalog_holds() -> None:
@@ -116,12 +116,16 @@ def test_a_process_is_compared_with_what_the_catalog_holds() -> None:
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     assert compared() == {"lacks": [], "further": [], "absent": ""}
     assert "the catalog holds the same" in parts.run("details", "--catalog").output
-    (name, held), *_ = parts.catalog.processes.items()
+    (name, held_process_entity), *_ = parts.catalog.processes.items()
     mapping = (
         '[{"DatasetMapping":{"Source":"file:///x","Sink":"file:///out"},"ColumnMapping":[{"Source":"i","Sink":"o"}]}]'
     )
-    further = tuple((key, mapping if key == "columnMapping" else value) for key, value in held.attributes)
-    parts.catalog.processes[name] = replace(held, inputs=held.inputs[:1], attributes=further)
+    further = tuple(
+        (key, mapping if key == "columnMapping" else value) for key, value in held_process_entity.attributes
+    )
+    parts.catalog.processes[name] = replace(
+        held_process_entity, inputs=held_process_entity.inputs[:1], attributes=further
+    )
     output = parts.run("details", "--catalog").output
     assert "the catalog lacks: input file:///b" in output
     assert "the catalog has beyond it: file:///x.i → file:///out.o" in output

@@ -57,8 +57,8 @@ def run(parts: Parts, job: str, *columns: str, minute: int = 0) -> None:
 def report(parts: Parts, name: str = "Sales by month", place: str = REPORT, column: str = "email") -> None:
     """Write a report of Power BI that reads what the job `orders` writes."""
     (key,) = [key for key in parts.catalog.assets if key[1].endswith("/silver/orders")]
-    made = AssetEntity(type="powerbi_report", qualified_name=place, attributes=(("name", name),))
-    parts.catalog.create_assets([made])
+    asset_entity = AssetEntity(type="powerbi_report", qualified_name=place, attributes=(("name", name),))
+    parts.catalog.create_assets([asset_entity])
     pair = {"Source": column, "Sink": "Contact"}
     mapping = [{"DatasetMapping": {"Source": key[1], "Sink": place}, "ColumnMapping": [pair]}]
     process = ProcessEntity(
@@ -66,9 +66,9 @@ def report(parts: Parts, name: str = "Sales by month", place: str = REPORT, colu
         qualified_name=f"{place}#process",
         attributes=(("name", f"Refresh {name}"), ("columnMapping", json.dumps(mapping))),
         inputs=(key,),
-        outputs=(made.key,),
+        outputs=(asset_entity.key,),
     )
-    parts.catalog.write_processes([process], parts.catalog.find([key, made.key]))
+    parts.catalog.write_processes([process], parts.catalog.find([key, asset_entity.key]))
 
 
 def sweep(parts: Parts, minutes: int = 0) -> None:
@@ -171,7 +171,7 @@ def test_api_and_assistants_get_reports(parts: Parts) -> None:
     node = f"dataset:catalog:{REPORT}"
     graph = marquez.lineage(view, node, 9)
     assert {f"job:catalog:{REPORT}#process", node} <= {each.id for each in graph.graph}
-    (found,) = marquez.search(view, "sales", 9, kind=None, namespace=None).results
-    assert found.node_id == node
+    (search_result,) = marquez.search(view, "sales", 9, kind=None, namespace=None).results
+    assert search_result.node_id == node
     assert "catalog" in view.namespaces
     assert LineageIndex(document).nearest("salesbymonth") == (REPORT,)

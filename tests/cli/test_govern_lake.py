@@ -53,7 +53,7 @@ LAKE_DEMANDS = {
 
 def policies(*demands: str, **more: str) -> str:
     """A rules file that demands each of these of `/clean` and of `/mart`."""
-    named = {**{each: each for each in demands}, **more}
+    named = {**{demand: demand for demand in demands}, **more}
     return TAG + "".join(
         f'\n[[policy]]\nname = "{name} {where}"\ndatasets = "/{where}"\n{({**DEMANDS, **LAKE_DEMANDS})[demand]}\n'
         for name, demand in named.items()
@@ -65,7 +65,7 @@ def job(name: str, day: float, read: str, target: str, columns: dict[str, Json],
     """A run that makes columns of `target` of those of the same name, so many days before the last event."""
     schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
     edges = lineage({name: [source(read, name, how)] for name, how in columns.items()})
-    written = dataset(target, schema=schema, columnLineage=edges)
+    written_dataset = dataset(target, schema=schema, columnLineage=edges)
     return body(
         end,
         run=f"{name} {day}",
@@ -73,7 +73,7 @@ def job(name: str, day: float, read: str, target: str, columns: dict[str, Json],
         app_name=name,
         minute=_minute(day),
         inputs=[dataset(read, schema=schema)],
-        outputs=[written],
+        outputs=[written_dataset],
     )
 
 
@@ -278,6 +278,6 @@ def _announced(log: Path) -> dict[tuple[str, str], Any]:
     messages = [json.loads(line) for line in log.read_text().splitlines()]
     own = {"id", "decided"}
     return {
-        (each["topic"], each["subject"]["name"]): {key: value for key, value in each.items() if key not in own}
-        for each in messages
+        (message["topic"], message["subject"]["name"]): {key: value for key, value in message.items() if key not in own}
+        for message in messages
     }

@@ -276,7 +276,7 @@ def command_of(title: str) -> tuple[str, ...]:
 
 def test_every_command_is_tried() -> None:
     tried = {command_of(title) for title in RUNS} | {tuple(each.split()) for each in NO_NAMES}
-    leaves = {each for each in commands() if not any(other[:1] == each != other for other in commands())}
+    leaves = {command for command in commands() if not any(other[:1] == command != other for other in commands())}
     assert leaves - tried == set()
     assert tried - leaves == set()
 

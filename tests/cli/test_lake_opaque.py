@@ -29,9 +29,9 @@ def _run(name: str, start: str, end: str, minute: int, *, code: bool) -> bytes:
     )
     plan = to_builtins(facet(plans.writing(made, f"file:{end}")))
     fields = [{"name": each, "type": "string"} for each in (["mail"] if code else ["mail", "id"])]
-    written = dataset(end, schema={"fields": fields})
+    written_dataset = dataset(end, schema={"fields": fields})
     options: dict[str, Any] = {"run": name, "minute": minute, "job": f"adaptive_spark_plan.{end.strip('/')}"}
-    return packed(body(inputs=[start], outputs=[written], run_facets={"throughline_plan": plan}, **options))
+    return packed(body(inputs=[start], outputs=[written_dataset], run_facets={"throughline_plan": plan}, **options))
 
 
 def outputs(folder: Path) -> dict[str, str]:

@@ -129,15 +129,23 @@ def test_descriptions_owners_and_tags_declared_by_jobs_raise_the_completeness(
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
-    before = measured()
-    assert before["trend"][0]["assets"] == before["trend"][0]["held"] == before["trend"][0]["with_columns"] == 7
-    assert {round(each["score"], 2) for each in before["raise_most"]} == {0.3}
+    measured_before = measured()
+    assert (
+        measured_before["trend"][0]["assets"]
+        == measured_before["trend"][0]["held"]
+        == measured_before["trend"][0]["with_columns"]
+        == 7
+    )
+    assert {round(each["score"], 2) for each in measured_before["raise_most"]} == {0.3}
 
     declared = GOLDEN / "python_client-1.54" / "declared" / "events.jsonl"
     (events / "declared.jsonl").write_bytes(declared.read_bytes().splitlines()[0])
-    after = measured()
-    scores = {each["qualified_name"]: round(each["score"], 2) for each in after["raise_most"]}
+    measured_after = measured()
+    scores = {each["qualified_name"]: round(each["score"], 2) for each in measured_after["raise_most"]}
     assert scores.pop("https://contoso.dfs.core.windows.net/lake/described/customers") == pytest.approx(0.8)
     source, *others = scores.values()
     assert (source, set(others)) == (0, {0.3}), "nothing is declared of the source"
-    assert [(each["described"], each["owned"], each["tagged"]) for each in after["trend"]] == [(0, 0, 0), (1, 1, 1)]
+    assert [(each["described"], each["owned"], each["tagged"]) for each in measured_after["trend"]] == [
+        (0, 0, 0),
+        (1, 1, 1),
+    ]

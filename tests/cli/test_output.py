@@ -65,7 +65,7 @@ def test_examples_can_be_copied_from_help(arguments: tuple[str, ...]) -> None:
     command = command.commands[arguments[1]] if len(arguments) > 1 else command
     examples = [each for each in (command.help or "").split("\n\n") if each.startswith("\b")]
     shown = [line.strip() for line in help_of(*arguments).splitlines()]
-    for line in (line for each in examples for line in each.splitlines()[1:]):
+    for line in (line for example in examples for line in example.splitlines()[1:]):
         assert line.strip() in shown
 
 

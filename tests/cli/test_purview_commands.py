@@ -237,7 +237,7 @@ def test_an_administrator_sees_whether_the_worker_may_read_the_root(server: Cata
 def test_all_pages_of_the_collections_are_read(server: CatalogServer) -> None:
     account = worker(server.endpoint, server.token).account
     assert account is not None
-    assert [each.name for each in account.collections()] == ["local", "sales", "lineage"]
+    assert [collection.name for collection in account.collections()] == ["local", "sales", "lineage"]
 
 
 def test_a_principal_without_the_right_to_grant_gets_the_portal_steps(server: CatalogServer) -> None:
@@ -250,10 +250,10 @@ def test_a_principal_without_the_right_to_grant_gets_the_portal_steps(server: Ca
 
 
 def test_the_portal_steps_are_printed_without_a_call_to_the_account(server: CatalogServer) -> None:
-    before = server.calls()["reads"]
+    reads_before = server.calls()["reads"]
     result = grant(server, "--clicks")
     assert (result.exit_code, "Role assignments" in result.output) == (0, True)
-    assert server.calls()["reads"] == before
+    assert server.calls()["reads"] == reads_before
 
 
 def test_an_unknown_collection_and_role_are_reported(server: CatalogServer) -> None:
@@ -281,15 +281,15 @@ RULE = "purviewmetadatarole_builtin_data-curator:c"
 
 def test_a_grant_adds_the_principal_and_changes_nothing_else() -> None:
     ids = [{"attributeName": "principal.microsoft.id", "attributeValueIncludedIn": ["somebody"]}]
-    before = policy({"id": RULE, "dnfCondition": [GROUPS, ids]}, {"id": "permission:c", "dnfCondition": []})
-    after = with_role(before, "data-curator", ANN)
-    assert after["properties"]["attributeRules"][0]["dnfCondition"] == [
+    policy_before = policy({"id": RULE, "dnfCondition": [GROUPS, ids]}, {"id": "permission:c", "dnfCondition": []})
+    role_after = with_role(policy_before, "data-curator", ANN)
+    assert role_after["properties"]["attributeRules"][0]["dnfCondition"] == [
         GROUPS,
         [{"attributeName": "principal.microsoft.id", "attributeValueIncludedIn": ["somebody", ANN]}],
     ]
-    assert after["properties"]["attributeRules"][1] == before["properties"]["attributeRules"][1]
-    assert not has_role(before, "data-curator", ANN), "the policy that was read is not changed"
-    assert with_role(after, "data-curator", ANN) == after
+    assert role_after["properties"]["attributeRules"][1] == policy_before["properties"]["attributeRules"][1]
+    assert not has_role(policy_before, "data-curator", ANN), "the policy that was read is not changed"
+    assert with_role(role_after, "data-curator", ANN) == role_after
 
 
 def test_a_role_held_only_by_groups_can_be_granted_to_a_principal() -> None:
@@ -313,7 +313,7 @@ def test_the_group_of_managed_attributes_is_made_once(server: CatalogServer) -> 
     assert run(owner, "purview", "attributes").exit_code == 0
     assert owner.types is not None
     (made,) = [each for each in owner.types.held() if each["name"] == MANAGED]
-    assert [each["name"] for each in made["attributeDefs"]] == list(ORIGIN_WORDS)
+    assert [attribute_def["name"] for attribute_def in made["attributeDefs"]] == list(ORIGIN_WORDS)
     again = run(owner, "purview", "attributes")
     assert (again.exit_code, "nothing to do" in again.output) == (0, True)
 
@@ -334,7 +334,7 @@ def test_purview_attributes_refuses_a_plain_atlas(fresh_catalog: CatalogServer) 
 def test_an_account_is_found_by_its_endpoint_and_a_plain_atlas_is_none(server: CatalogServer) -> None:
     account = account_at(server.endpoint, server.token)
     assert account
-    assert [each.name for each in account.collections()] == ["local", "sales", "lineage"]
+    assert [collection.name for collection in account.collections()] == ["local", "sales", "lineage"]
     assert account_at(server.atlas_endpoint, server.token) is None
 
 

@@ -36,7 +36,7 @@ def parts() -> Parts:
 
 
 def test_the_plan_reports_found_and_ambiguous_assets_and_changes_nothing(parts: Parts) -> None:
-    before = parts.catalog.writes
+    writes_before = parts.catalog.writes
     result = parts.run("reconcile", "--plan")
     assert result.exit_code == 0
     assert "3 placeholders, 1 found by a scan, 1 ambiguous" in result.output
@@ -59,7 +59,7 @@ def test_the_plan_reports_found_and_ambiguous_assets_and_changes_nothing(parts: 
             }
         ],
     }
-    assert parts.catalog.writes == before
+    assert parts.catalog.writes == writes_before
 
 
 def test_reconcile_moves_lineage_and_removes_the_placeholder_once(parts: Parts) -> None:
@@ -67,7 +67,7 @@ def test_reconcile_moves_lineage_and_removes_the_placeholder_once(parts: Parts) 
     assert result.exit_code == 0
     assert "1 found by a scan, 1 ambiguous; 2 processes to move" in result.output
     assert "1 placeholder removed" in result.output
-    assert {each.inputs for each in parts.catalog.processes.values()} == {(FOUND_BY_SCAN,)}
+    assert {process.inputs for process in parts.catalog.processes.values()} == {(FOUND_BY_SCAN,)}
     assert A not in parts.catalog.assets
     before = parts.catalog.writes
     again = parts.run("reconcile")
@@ -113,7 +113,7 @@ def test_an_unavailable_catalog_ends_explain_and_reconcile_with_a_message(parts:
 
 def test_explain_shows_the_names_in_the_catalog_and_the_one_that_is_used(parts: Parts) -> None:
     found = json.loads(parts.run("explain", LAKE, "a", "--look", "--json").output)
-    assert [each["catalog"] for each in found["candidates"]][:3] == ["wins", "placeholder", "not there"]
+    assert [candidate["catalog"] for candidate in found["candidates"]][:3] == ["wins", "placeholder", "not there"]
     assert (found["found"]["qualified_name"], found["rivals"]) == (FOUND_BY_SCAN[1], [])
     unsure = json.loads(parts.run("explain", LAKE, "b", "--look", "--json").output)
     assert (unsure["found"], len(unsure["rivals"])) == (None, 2)
@@ -160,9 +160,9 @@ def test_a_resource_set_takes_precedence_over_a_folder_and_a_folder_over_a_file(
     scan(parts.catalog, *there)
     found = json.loads(parts.run("explain", LAKE, "c", "--look", "--json").output)
     assert (found["found"]["type"], found["found"]["qualified_name"]) == wins
-    shown = [*found["candidates"], *found["searched"]]
-    assert [each["qualified_name"] for each in shown if each["catalog"] == "wins"] == [wins[1]]
-    assert all(each["because"] for each in shown)
+    shown_candidates = [*found["candidates"], *found["searched"]]
+    assert [each["qualified_name"] for each in shown_candidates if each["catalog"] == "wins"] == [wins[1]]
+    assert all(each["because"] for each in shown_candidates)
 
 
 def test_ambiguous_matches_are_in_the_status(parts: Parts) -> None:

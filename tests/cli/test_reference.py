@@ -33,5 +33,5 @@ def test_commands_on_the_page_have_placeholders_in_capitals() -> None:
 @pytest.mark.parametrize("symptom", ["Host.Startup[515]", "503 at `/`", "every half minute", "Messages that pile up"])
 def test_each_symptom_on_the_page_names_its_rule(symptom: str) -> None:
     bullets = PAGES["cli-findings.md"].partition("# What doctor finds")[2].partition("### ")[0].split("\n- ")
-    (bullet,) = [each for each in bullets if symptom in each.partition(":")[0]]
+    (bullet,) = [bullet for bullet in bullets if symptom in bullet.partition(":")[0]]
     assert any(f"`{code}`" in bullet for code in BY_CODE)

@@ -49,7 +49,7 @@ def test_a_published_run_shows_its_events_and_processes(parts: Parts) -> None:
         assert fact in output, output
     found = json.loads(parts.run("run", run_id("good"), "--json").stdout)
     assert [each["type"] for each in found["events"]] == ["START", "COMPLETE"]
-    assert [each["state"] for each in found["processes"]] == ["published"]
+    assert [process["state"] for process in found["processes"]] == ["published"]
     assert found["next"] == []
 
 
@@ -257,9 +257,9 @@ def test_status_names_each_setting_that_ignores_events(selection: EventFilter, r
     parts = Parts()
     body = event("now", "COMPLETE", "2026-11-21T10:10:00", outputs=["/s"], inputs=["/a"], **SECRET)
     receive(parts.storage, body, most_bytes=1_000_000, selection=selection)
-    found = parts.run("status").output
-    assert f"1 {reason}" in found
-    assert "--wide" not in found
+    output = parts.run("status").output
+    assert f"1 {reason}" in output
+    assert "--wide" not in output
 
 
 MERGE = Path(__file__).parents[1] / "golden/spark35-ol1.53-plan/customer_merge/events.jsonl"
@@ -317,10 +317,10 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
     )
     found = json.loads(parts.run("status", "--json").stdout)
     assert found["columns"] == {"exact": 2, "differ": 1, "opaque": 1, "both": 1, "listener": 2, "rdd": 1}
-    shown = json.loads(parts.run("details", "--json").stdout)["processes"]
+    shown_processes = json.loads(parts.run("details", "--json").stdout)["processes"]
     by = {
         each["outputs"][0]["name"]: [(edge["input"]["column"], edge["by"]) for edge in each["columns"]]
-        for each in shown
+        for each in shown_processes
     }
     assert by == {
         "/same": [("x", ["plan"])],
@@ -333,7 +333,7 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
     }
     assert "by plan" in parts.run("details", "same").output
     assert "(opaque, by plan)" in parts.run("details", "code").output
-    (code,) = (each for each in shown if each["outputs"][0]["name"] == "/code")
+    (code,) = (each for each in shown_processes if each["outputs"][0]["name"] == "/code")
     assert [each["how"] for each in code["columns"]] == [["OPAQUE"]]
     assert "some are an upper bound" in " ".join(parts.run("run", run_id("code")).output.split())
     assert json.loads(parts.run("run", run_id("code"), "--json").stdout)["columns_by"] == "opaque"

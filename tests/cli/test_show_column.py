@@ -120,7 +120,7 @@ def test_column_pairs_have_their_kinds(parts: Parts) -> None:
     assert output.count("mail → mail") == 2
     document = json.loads(parts.run("show", "mart", "--json").stdout)
     pairs = document["upstream"][0]["assets"][0]["columns"]
-    assert {each["sink"]: each["kind"] for each in pairs} == {
+    assert {pair["sink"]: pair["kind"] for pair in pairs} == {
         "address.city": "identity",
         "mail": "identity",
         "total": "aggregation",

@@ -31,7 +31,7 @@ def test_a_file_of_names_is_applied(tmp_path: Path) -> None:
     path.write_bytes(event("a", "COMPLETE", "10:00:00", inputs=["/in"], outputs=["/out"], application="app"))
     result = runner.invoke(app, ["translate", str(path), "--json", "--names", str(names)])
     outputs = json.loads(result.stdout)["processes"][0]["outputs"]
-    assert [(each["type"], each["qualified_name"]) for each in outputs] == [("DataSet", "my:out")]
+    assert [(output["type"], output["qualified_name"]) for output in outputs] == [("DataSet", "my:out")]
 
 
 def test_secrets_in_names_of_data_sets_are_not_shown(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_folder_stands_for_its_files_of_events(folder: Path) -> None:
 def test_each_file_counts_by_itself(folder: Path) -> None:
     result = runner.invoke(app, ["translate", str(folder), "--by-file", "--json"])
     assert result.exit_code == 1
-    reports = {Path(each["file"]).name: each for each in json.loads(result.stdout)["files"]}
+    reports = {Path(file["file"]).name: file for file in json.loads(result.stdout)["files"]}
     assert set(reports) == {
         "a\x1b[31mred.jsonl",
         "broken.json",

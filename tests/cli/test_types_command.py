@@ -87,8 +87,8 @@ def test_a_plain_catalog_gets_missing_types_once(plain: CatalogServer) -> None:
     planned = run(parts, "plan", "--json")
     assert planned.exit_code == 3
     changes = json.loads(planned.output)["changes"]
-    assert {each["action"] for each in changes} == {"create"}
-    assert {each["name"] for each in changes} == {each["name"] for each in wanted_types()}
+    assert {change["action"] for change in changes} == {"create"}
+    assert {change["name"] for change in changes} == {wanted_type["name"] for wanted_type in wanted_types()}
     assert run(parts, "apply").exit_code == 0
     assert run(parts, "plan").exit_code == 0
     plain.reset_calls()
@@ -105,7 +105,7 @@ def test_after_apply_lineage_of_all_forms_can_be_written_to_a_plain_catalog(plai
 
 
 def ours(name: str = "column", **more: Any) -> Any:
-    return next(each for each in wanted_types() if each["name"] == name) | more
+    return next(wanted_type for wanted_type in wanted_types() if wanted_type["name"] == name) | more
 
 
 def test_our_type_gets_its_missing_attributes(plain: CatalogServer) -> None:
@@ -126,7 +126,7 @@ def test_a_type_of_another_owner_is_reported_and_not_changed(plain: CatalogServe
     assert "! entity column: has no type" in result.output
     applied = run(parts, "apply")
     assert applied.exit_code == 1
-    assert [each.name for each in type_changes(AtlasTypes(parts.catalog._client).held())] == ["column"]  # type: ignore[attr-defined]
+    assert [type_change.name for type_change in type_changes(AtlasTypes(parts.catalog._client).held())] == ["column"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_catalog_without_types_is_reported(fresh_catalog: CatalogServer) -> No
 
 
 def test_every_built_in_naming_rule_has_a_wanted_type() -> None:
-    wanted = {each["name"] for each in wanted_types()} | {"DataSet"}
+    wanted = {wanted_type["name"] for wanted_type in wanted_types()} | {"DataSet"}
     assert {rule.type for store in STORES for rule in store.rules} <= wanted
 
 
@@ -217,7 +217,7 @@ def file_of_names(tmp_path: Path) -> Path:
 def test_a_file_of_names_given_as_an_option_is_used_for_this_command(with_rule: Worker, file_of_names: Path) -> None:
     parts = replace(with_rule, names=BUILT_IN)
     plan, names = ("plan", "--json"), ("--names", str(file_of_names))
-    assert [each["name"] for each in json.loads(run(parts, *plan, *names).output)["changes"]] == ["sales_store"]
+    assert [change["name"] for change in json.loads(run(parts, *plan, *names).output)["changes"]] == ["sales_store"]
     assert json.loads(run(parts, *plan).output)["changes"] == []
     assert "1 created, 0 updated" in run(parts, "apply", *names).output
     assert json.loads(run(parts, *plan, *names).output)["changes"] == []

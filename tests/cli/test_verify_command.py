@@ -66,9 +66,9 @@ def test_verify_as_json_lists_every_damage(run: Run) -> None:
     found = json.loads(run("verify", "--json").stdout)
     assert found["by_kind"] == {"outdated application": 1, "outdated process": 1, "unused placeholder": 1}
     assert found["count"] == len(found["damages"]) == 3
-    assert {each["repaired"] for each in found["damages"]} == {None}
+    assert {damage["repaired"] for damage in found["damages"]} == {None}
     repaired = json.loads(run("verify", "--fix", "--json").stdout)
-    assert {each["repaired"] for each in repaired["damages"]} == {True}
+    assert {damage["repaired"] for damage in repaired["damages"]} == {True}
     assert repaired["catalog"] == {"written": 1, "removed": 0, "error": None}
 
 

@@ -136,12 +136,12 @@ def test_a_file_that_cannot_be_written_is_named(parts: Parts, tmp_path: Path) ->
 
 def test_the_drawing_in_the_readme_is_up_to_date(parts: Parts, tmp_path: Path, rewrite_golden: bool) -> None:
     """`docs/lineage.svg` is the command's drawing of the demo's first job."""
-    kept = Path(__file__).parents[2] / "docs" / "lineage.svg"
+    kept_path = Path(__file__).parents[2] / "docs" / "lineage.svg"
     drawn = tmp_path / "lineage.svg"
     assert parts.run("view", "customer_master", "--svg", str(drawn)).exit_code == 0
     if rewrite_golden:
-        kept.write_bytes(drawn.read_bytes())
-    assert kept.read_text() == drawn.read_text()
+        kept_path.write_bytes(drawn.read_bytes())
+    assert kept_path.read_text() == drawn.read_text()
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ def write(parts: Parts, run: str, minute: float, how: dict[str, Any], *columns: 
     """A run of one job that writes `clean` from `raw`."""
     schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
     edges = columns_of({name: [source("raw", name, how)] for name in columns})
-    written = dataset("clean", schema=schema, columnLineage=edges)
+    written_dataset = dataset("clean", schema=schema, columnLineage=edges)
     read = dataset("raw", schema=schema)
-    event = body(run=run, application=run, minute=minute, inputs=[read], outputs=[written])
+    event = body(run=run, application=run, minute=minute, inputs=[read], outputs=[written_dataset])
     for place in post(parts.storage, packed(event)):
         settle(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
@@ -61,15 +61,15 @@ def test_a_change_is_announced_once(parts: Parts, tmp_path: Path) -> None:
     others = {"refused": 0, "failed": 0, "quiet": 0, "other_version": 0}
     assert json.loads(done.output) == {"looked": True, "decided": 3, "sent": 3, **others}
     lines = [json.loads(line) for line in (tmp_path / "messages.jsonl").read_text().splitlines()]
-    assert sorted((each["topic"], each["subject"]["name"]) for each in lines) == [
+    assert sorted((line["topic"], line["subject"]["name"]) for line in lines) == [
         ("mask", "raw"),
         ("schema", "clean"),
         ("schema", "raw"),
     ]
-    (schema,) = (each for each in lines if (each["topic"], each["subject"]["name"]) == ("schema", "raw"))
-    assert [each["text"] for each in schema["changes"]] == ["column mail was renamed to email"]
+    (schema,) = (line for line in lines if (line["topic"], line["subject"]["name"]) == ("schema", "raw"))
+    assert [change["text"] for change in schema["changes"]] == ["column mail was renamed to email"]
     assert schema["severity"] == "breaking"
-    assert [each["column"] for each in schema["hit"]["columns"]] == ["mail"], "as it was called when it was hit"
+    assert [column["column"] for column in schema["hit"]["columns"]] == ["mail"], "as it was called when it was hit"
     assert [each["name"] for each in schema["hit"]["datasets"]] == ["clean"]
     assert schema["hit"]["process_count"] == 1
     for _ in range(3):

@@ -39,8 +39,8 @@ def with_test(name: str, schema: Json, **facets: Any) -> Json:
 
 def event(run: str, minute: float, *columns: str, other: bool) -> str:
     """A run that copies these columns of `raw`, as a line; with `other` it reads one more table, and a test fails."""
-    schema = {"fields": [{"name": each, "type": "string"} for each in columns]}
-    edges = {each: [source("raw", each, IDENTITY)] for each in columns}
+    schema = {"fields": [{"name": column, "type": "string"} for column in columns]}
+    edges = {column: [source("raw", column, IDENTITY)] for column in columns}
     inputs = [with_test("raw", schema)]
     if other:
         edges["a"].append(source("other", "a", IDENTITY))
@@ -82,8 +82,8 @@ def checked_record(folder: Path, *lines: str) -> list[Json]:
     for place in post(parts.storage, *(line.encode() for line in lines)):
         settle(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
-    found: list[Json] = json.loads(parts.run("check", str(folder / "policy.toml"), "--json", "-").stdout)["results"]
-    return found
+    results: list[Json] = json.loads(parts.run("check", str(folder / "policy.toml"), "--json", "-").stdout)["results"]
+    return results
 
 
 def demands_known_to_both(results: list[Json]) -> list[Json]:
@@ -113,14 +113,14 @@ def test_a_lake_is_watched_and_checked_by_policies(tmp_path: Path, sail_process:
     assert demands_known_to_both(before) == demands_known_to_both(checked_record(tmp_path, *HISTORY[:1]))
     assert demands_known_to_both(after) == demands_known_to_both(checked_record(tmp_path, *HISTORY))
     (failed,) = (each for each in after if each["demand"].startswith("quality"))
-    assert [each["text"] for each in failed["findings"]] == ["unique failed on other.a"]
+    assert [finding["text"] for finding in failed["findings"]] == ["unique failed on other.a"]
 
     assert "decided" in changed
     assert "0 messages decided, 0 sent" in again
     messages = [json.loads(line) for line in log.read_text().splitlines()]
     kinds_of: dict[str, set[str]] = {}
-    for each in messages:
-        kinds_of.setdefault(each["subject"]["name"], set()).update(change["kind"] for change in each["changes"])
+    for message in messages:
+        kinds_of.setdefault(message["subject"]["name"], set()).update(change["kind"] for change in message["changes"])
     assert kinds_of["raw"] == {"column_dropped"}
     assert {"column_dropped", "source_came"} <= kinds_of["clean"]
     assert {name for name, kinds in kinds_of.items() if "gate_broken" in kinds} == {"only raw", "tested", "as it was"}

@@ -57,16 +57,16 @@ class ConsumerState:
         """Return the processes for comparison: names, inputs and outputs, and pairs of columns."""
         return [
             {
-                "qualified_name": each.qualified_name,
-                "name": dict(each.attributes)["name"],
-                "inputs": [name for _, name in each.inputs],
-                "outputs": [name for _, name in each.outputs],
+                "qualified_name": process.qualified_name,
+                "name": dict(process.attributes)["name"],
+                "inputs": [name for _, name in process.inputs],
+                "outputs": [name for _, name in process.outputs],
                 "columns": sorted(
                     f"{read}#{column} -> {written}#{made}"
-                    for (read, column), (written, made) in column_pairs(dict(each.attributes)["columnMapping"])
+                    for (read, column), (written, made) in column_pairs(dict(process.attributes)["columnMapping"])
                 ),
             }
-            for each in self.processes
+            for process in self.processes
         ]
 
 
@@ -74,13 +74,13 @@ def consume(events: Iterable[bytes]) -> ConsumerState:
     """Receive, process and publish these events. Raises Refused for an event that the receiver does not accept."""
     bodies = tuple(events)
     probe = MemoryStorage()
-    receipts = [receive(probe, each, most_bytes=_MOST_BYTES) for each in bodies]
+    receipts = [receive(probe, body, most_bytes=_MOST_BYTES) for body in bodies]
     storage, catalog = MemoryStorage(), MemoryCatalog()
     run(storage, catalog, *bodies)
-    runs = sorted({each.run_id for each in receipts if each.run_id})
+    runs = sorted({receipt.run_id for receipt in receipts if receipt.run_id})
     reports = {each: run_report(storage, each) for each in runs}
     return ConsumerState(
         runs={each: report.state if report else "ignored" for each, report in reports.items()},
-        omitted=tuple(part for each in receipts for part in each.omitted),
+        omitted=tuple(part for receipt in receipts for part in receipt.omitted),
         processes=tuple(catalog.processes[name] for name in sorted(catalog.processes)),
     )

@@ -24,13 +24,13 @@ WAREHOUSE = "/user/hive/warehouse"
 def _table(name: str, columns: Sequence[str] = (), **facets: Any) -> Json:
     """Return a Hive table as Spark names it: by its folder, with its name in the catalog."""
     links = {"identifiers": [{"namespace": "hive://metastore:9083", "name": f"default.{name}", "type": "TABLE"}]}
-    schema = {"fields": [{"name": each, "type": "int"} for each in columns]}
+    schema = {"fields": [{"name": column, "type": "int"} for column in columns]}
     more: Json = {"symlinks": links, **({"schema": schema} if columns else {}), **facets}
     return dataset(f"{WAREHOUSE}/{name}", HDFS, **more)
 
 
 def _copied(name: str, columns: Sequence[str]) -> Json:
-    fields = {each: [source(f"{WAREHOUSE}/{name}", each, IDENTITY, namespace=HDFS)] for each in columns}
+    fields = {column: [source(f"{WAREHOUSE}/{name}", column, IDENTITY, namespace=HDFS)] for column in columns}
     return lineage(fields)
 
 

@@ -23,10 +23,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The listener's jar from Maven Central, downloaded by Spark's own mechanism."""
     folder = tmp_path_factory.mktemp("jar")
-    kept = Path.home() / ".ivy2" / "jars" / f"io.openlineage_openlineage-spark_{SPARK_3.scala}-{LISTENER_VERSION}.jar"
-    if not kept.exists():
+    kept_path = (
+        Path.home() / ".ivy2" / "jars" / f"io.openlineage_openlineage-spark_{SPARK_3.scala}-{LISTENER_VERSION}.jar"
+    )
+    if not kept_path.exists():
         (folder / "nothing.py").touch()
         configuration = {**QUICK_SESSION, "spark.jars.packages": SPARK_3.listener_package()}
         with SparkJob(folder / "nothing.py", configuration=configuration, directory=folder) as job:
             assert job.wait().problem is None
-    return Path(shutil.copyfile(kept, folder / kept.name.removeprefix("io.openlineage_")))
+    return Path(shutil.copyfile(kept_path, folder / kept_path.name.removeprefix("io.openlineage_")))

@@ -144,8 +144,12 @@ def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(up: Command) 
     """The demo's own events are sent again as new runs at later times."""
     world = up.world()
     storage = assemble(load(catalog=True, environment=world.environment)).storage
-    before, calls = status(storage), ask_catalog(world)
-    kept = tuple(each.raw for each in RecordReader(storage=storage).events(RunFilter(), content=True) if each.raw)
+    status_before, calls = status(storage), ask_catalog(world)
+    kept = tuple(
+        event_record.raw
+        for event_record in RecordReader(storage=storage).events(RunFilter(), content=True)
+        if event_record.raw
+    )
     for item in Replay(among=[Family(name="the demo's", events=kept)]).application():
         answer = requests.post(f"{world.receiver_url}/api/v1/lineage", data=item.raw, timeout=30)
         assert answer.status_code == 201, answer.text
@@ -153,10 +157,10 @@ def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(up: Command) 
     while (found := status(storage)).in_progress or found.publish_queue:
         assert time.monotonic() < deadline, found
         time.sleep(0.2)
-    assert found.published == 2 * before.published
-    assert found.processes == before.processes
-    after = ask_catalog(world)
-    assert (after["writes"], after["entities"]) == (calls["writes"], 53)
+    assert found.published == 2 * status_before.published
+    assert found.processes == status_before.processes
+    catalog_after = ask_catalog(world)
+    assert (catalog_after["writes"], catalog_after["entities"]) == (calls["writes"], 53)
 
 
 def test_commands_suggested_by_pages_and_demo_work(home: Path, up: Command) -> None:

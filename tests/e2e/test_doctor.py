@@ -28,10 +28,10 @@ def test_a_second_doctor_run_succeeds_and_leaves_nothing(world: World) -> None:
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)
     assert report["good"] is True
-    assert [each["subject"] for each in report["findings"]][-6:] == [
+    assert [finding["subject"] for finding in report["findings"]][-6:] == [
         *("START", "COMPLETE", "blob", "fold", "catalog", "withdrawal")
     ]
-    assert {each["code"] for each in report["findings"]} == {""}
+    assert {finding["code"] for finding in report["findings"]} == {""}
     counts = json.loads(throughline(world, "status", "--json").stdout)
     assert (counts["processes"], set(counts["skipped_because"])) == (0, {"check"})
 

@@ -30,9 +30,9 @@ def check_lineage_in_world(func: Path, home: Path) -> None:
         events = GOLDEN / "customer_merge" / "events.jsonl"
         sent = throughline(world, "send", str(events), "--url", world.functions.url)
         assert sent.exit_code == 0, sent.output
-        found = wait_until_idle(world)
-        assert found.reconciles
-        assert (found.received, found.processes) == (12, 2)
+        status = wait_until_idle(world)
+        assert status.reconciles
+        assert (status.received, status.processes) == (12, 2)
     _, alive = psutil.wait_procs(family, timeout=60)
     assert (alive, bool(family)) == ([], True)
 
@@ -45,9 +45,9 @@ def test_a_world_runs_with_func_or_its_stand_in(func: Path, tmp_path: Path) -> N
 def test_blobs_that_func_does_not_find_are_published_in_time(func: Path, tmp_path: Path) -> None:
     """A part of `python -m tests.func_delivery`: func's polling misses blobs, and its stand-in finds none by itself."""
     with World(home=tmp_path / "world", usual_ports=False, func=func) as world:
-        seen = send_slowly(world, 40, rate=10, seed=1)
-    assert seen.published == 40, seen
-    assert seen.seconds <= SOON
+        seen_delivery_result = send_slowly(world, 40, rate=10, seed=1)
+    assert seen_delivery_result.published == 40, seen_delivery_result
+    assert seen_delivery_result.seconds <= SOON
 
 
 if shutil.which("func"):  # it can't be installed everywhere

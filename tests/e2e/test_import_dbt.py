@@ -80,8 +80,8 @@ def take(parts: Parts, events: list[bytes]) -> None:
 
 
 def lineage(parts: Parts) -> dict[str, Process]:
-    found = (record.process for record in recorded_processes(parts.storage, parts.worker.publishing))
-    return {process.qualified_name: process for process in found}
+    processes = (record.process for record in recorded_processes(parts.storage, parts.worker.publishing))
+    return {process.qualified_name: process for process in processes}
 
 
 def test_columns_are_those_that_were_written_by_hand(built: Built, tmp_path: Path) -> None:
@@ -91,7 +91,9 @@ def test_columns_are_those_that_were_written_by_hand(built: Built, tmp_path: Pat
     edges += [row["edge"] for row in truth["not_reported"] if "SELECT *" not in row["reason"]]
     history = translate_history(map(decode, saved(built.target, tmp_path / "events.jsonl")))
     processes = [process for process in history.processes if EXPOSURE not in process.name]
-    tables = {asset.qualified_name: asset.name for each in processes for asset in (*each.inputs, *each.outputs)}
+    tables = {
+        asset.qualified_name: asset.name for process in processes for asset in (*process.inputs, *process.outputs)
+    }
     assert {
         (tables[edge.input.qualified_name], edge.input.column, tables[edge.output.qualified_name], edge.output.column)
         for process in processes

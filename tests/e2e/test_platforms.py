@@ -160,22 +160,22 @@ def processes_of(world: World, platform: Platform) -> list[str]:
     """Return the names of the processes of a platform's job, which contain the namespace, once all is processed."""
     assert wait_until_idle(world).reconciles
     parts = parts_of(world)
-    found = [
+    processes = [
         process
         for process, entity in recorded(parts.storage, parts.publishing)
         if process.outputs[0].name == f"{platform.data}/loud"
         and process_in(parts.catalog, entity.qualified_name) == entity
     ]
-    columns = {(edge.input.column, edge.output.column) for process in found for edge in process.columns}
+    columns = {(edge.input.column, edge.output.column) for process in processes for edge in process.columns}
     assert columns == {("id", "id"), ("name", "loud")}
-    return [process.qualified_name for process in found]
+    return [process.qualified_name for process in processes]
 
 
 def workspace_of(world: World, platform: Platform) -> dict[str, str]:
     """Return the job's workspace in the catalog."""
     (name,) = processes_of(world, platform)
-    held = parts_of(world).catalog.read_processes([name])[name]
-    return dict(held.entity.origin)
+    held_process = parts_of(world).catalog.read_processes([name])[name]
+    return dict(held_process.entity.origin)
 
 
 def assert_lineage_arrived(world: World, front: Front, platform: Platform) -> None:
@@ -254,9 +254,9 @@ def test_a_cluster_with_init_script_and_secret_sends_lineage(
     subprocess.run(["bash", "-c", script], check=True)
     (defaults,) = (driver / "databricks/driver/conf").iterdir()
     secret = {name: KEY for name, value in cluster.properties.items() if value == SECRET}
-    own = driver / "own" / f"{DATABRICKS_LISTENER.replace('.', '/')}.class"
-    own.parent.mkdir(parents=True)
-    own.write_bytes(empty_listener_class(DATABRICKS_LISTENER))
+    own_path = driver / "own" / f"{DATABRICKS_LISTENER.replace('.', '/')}.class"
+    own_path.parent.mkdir(parents=True)
+    own_path.write_bytes(empty_listener_class(DATABRICKS_LISTENER))
     more = {
         **dict(re.findall(r'"([\w.]+)" = "([\w.,]+)"', defaults.read_text())),
         **secret,
@@ -295,9 +295,9 @@ def test_event_files_sent_by_a_notebook_become_lineage(
 @pytest.mark.parametrize("headers", [{}, {HEADER: "another"}], ids=["no key", "another key"])
 def test_requests_with_a_wrong_key_are_refused(front: Front, headers: dict[str, str]) -> None:
     """So the other tests show that their key was accepted."""
-    before = front.refused
+    refused_before = front.refused
     answer = requests.post(f"{front.url}/api/v1/lineage", data=b"{}", headers=headers, timeout=30)
-    assert (answer.status_code, front.refused) == (401, before + 1)
+    assert (answer.status_code, front.refused) == (401, refused_before + 1)
 
 
 @pytest.mark.proof

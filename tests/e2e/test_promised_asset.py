@@ -44,12 +44,12 @@ def test_the_lineage_of_a_spark_job_lands_on_the_promised_asset(world: World, tm
     with SparkJob(JOB, arguments=[str(data)], configuration=configuration, directory=tmp_path) as job:
         assert job.wait().problem is None
     wait_until_idle(world)
-    written = asset_of(world, data)
-    assert written.guid == promised.guid
-    assert "Promised by people 1.0.0: ACTIVE." in written.attributes["description"]
-    graph = parts_of(world).catalog.lineage(written.guid, direction="INPUT", depth=1)
+    written_asset = asset_of(world, data)
+    assert written_asset.guid == promised.guid
+    assert "Promised by people 1.0.0: ACTIVE." in written_asset.attributes["description"]
+    graph = parts_of(world).catalog.lineage(written_asset.guid, direction="INPUT", depth=1)
     assert [
-        node.qualified_name for node in graph.nodes.values() if not node.is_process and node.guid != written.guid
+        node.qualified_name for node in graph.nodes.values() if not node.is_process and node.guid != written_asset.guid
     ] == [f"file://{data}/people"]
     writes = world.catalog.calls()["writes"]
     again = throughline(world, "product", "apply", str(file))

@@ -72,10 +72,10 @@ class Platform:
 
     def _changed(self, change: str) -> None:
         for name, file in self.files.items():
-            held = self.azure.keys[name]
+            held_key = self.azure.keys[name]
             swapped = self.azure.places[PRODUCTION].named == name == SLOT
-            functions = {each: keys for each, keys in held.items() if each != "host"}
-            content = {"functionKeys": held["host"], "functions": functions}
+            functions = {each: keys for each, keys in held_key.items() if each != "host"}
+            content = {"functionKeys": held_key["host"], "functions": functions}
             replace_text(file, json.dumps({} if swapped and self.keeps_keys else content))
         if change in {"start", "swap"}:
             seconds = _HALF_A_SWAP if change == "swap" else 0.0
@@ -137,11 +137,11 @@ def platform(receivers: tuple[dict[str, str], dict[str, Path]]) -> Iterator[Plat
 
 def answered_by(senders: list[Listener], digest: str) -> bool:
     """Whether the last answer of each sender came from this package."""
-    return all(each.packages and each.packages[-1] == digest for each in senders)
+    return all(sender.packages and sender.packages[-1] == digest for sender in senders)
 
 
 def lost(senders: list[Listener]) -> list[str]:
-    return [each.why for sender in senders for each in sender.lost]
+    return [lost_event.why for sender in senders for lost_event in sender.lost]
 
 
 def test_no_event_is_lost_although_the_process_reads_the_slot_s_keys_all_the_while(
@@ -169,7 +169,7 @@ def test_a_platform_that_ends_running_requests_loses_exactly_those(platform: Pla
             parts.enter_context(busy(platform.production, sender, f"running {number}"))
         platform.deploy(tmp_path)
         wait_until(lambda: answered_by(senders, NEW))
-    assert [len(each.lost) for each in slow] == [1] * _RUNNING_REQUESTS
+    assert [len(listener.lost) for listener in slow] == [1] * _RUNNING_REQUESTS
     assert len(lost([*senders, *slow])) == platform.production.cut >= _RUNNING_REQUESTS
 
 
@@ -182,8 +182,8 @@ def test_refused_senders_lose_events_until_the_swap_is_undone_and_none_after(
         with pytest.raises(DeployError, match=r"401: it does not accept its key\. So the swap was undone"):
             platform.deploy(tmp_path)
         refused = len(lost(senders))
-        counts = [len(each.packages) for each in senders]
-        wait_until(lambda: all(len(each.packages) > n + 1 for each, n in zip(senders, counts, strict=True)))
+        counts = [len(sender.packages) for sender in senders]
+        wait_until(lambda: all(len(listener.packages) > n + 1 for listener, n in zip(senders, counts, strict=True)))
     assert set(lost(senders)) == {"answered 401"}
     assert 0 < refused <= len(lost(senders)) <= refused + len(senders), "one each, sent in the moment of the swap back"
     assert answered_by(senders, OLD)

@@ -52,21 +52,21 @@ def parsed(log: str, key: str) -> list[dict[str, Any]]:
 def test_receiver_parser_and_publisher_report_a_run_in_one_trace(log: str) -> None:
     spans = parsed(log, "context")
     ours = f"{trace_of(run_id('a')):#034x}"
-    names = [each["name"] for each in spans if each["context"]["trace_id"] == ours]
+    names = [span["name"] for span in spans if span["context"]["trace_id"] == ours]
     assert names.count("receive") == 2
     assert set(names) == {
         "receive",
         "process run",
         "publish process",
     }  # a trigger may process the run and check once more
-    batches = [each for each in spans if each["name"] == "publish"]
-    assert {link["context"]["trace_id"] for each in batches for link in each["links"]} == {ours}
-    calls = [each for each in spans if each["name"] == "catalog"]
+    batches = [span for span in spans if span["name"] == "publish"]
+    assert {link["context"]["trace_id"] for batch in batches for link in batch["links"]} == {ours}
+    calls = [span for span in spans if span["name"] == "catalog"]
     assert calls
     # A sweep before a placeholder is created searches for the data set too: tests/shared/telemetry/test_telemetry.py.
-    callers = [*batches, *(each for each in spans if each["name"] == "sweep")]
+    callers = [*batches, *(span for span in spans if span["name"] == "sweep")]
     assert {call["parent_id"] for call in calls} <= {each["context"]["span_id"] for each in callers}
-    assert {call["parent_id"] for call in calls} & {each["context"]["span_id"] for each in batches}
+    assert {call["parent_id"] for call in calls} & {batch["context"]["span_id"] for batch in batches}
 
 
 def test_metrics_count_received_events(log: str) -> None:

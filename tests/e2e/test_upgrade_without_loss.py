@@ -100,7 +100,7 @@ def upgrade(world: World, versions: tuple[Path, Path]) -> Iterator[Upgrade]:
         peaceful, patience = sender_before_upgrade(front)
         slow = parts.enter_context(Listener(url=front.url, timeout=patience))
         with sending(front, patience) as senders:
-            wait_until(lambda: all(each.packages for each in senders))
+            wait_until(lambda: all(sender.packages for sender in senders))
             first_worker.close()
             parts.enter_context(next_worker)
             following = parts.enter_context(host(world, next_version, {**RECEIVER, HOST_ID: "receiver"}))
@@ -108,23 +108,23 @@ def upgrade(world: World, versions: tuple[Path, Path]) -> Iterator[Upgrade]:
                 front.route(following.url)  # the swap: the first one stays in the other slot, with its current requests
             front.drain(first.url)
             front.route(following.url, first.url)
-            wait_until(lambda: all(each.packages.count(_NEXT) > _ANSWERS_PER_PHASE for each in senders))
-            before = [len(each.packages) for each in senders]
-            with busy(front, slow, "before the rollback", by=following.url) as held:
+            wait_until(lambda: all(sender.packages.count(_NEXT) > _ANSWERS_PER_PHASE for sender in senders))
+            before = [len(sender.packages) for sender in senders]
+            with busy(front, slow, "before the rollback", by=following.url) as held_request:
                 front.route(first.url)
                 front.drain(following.url, but=1)
-                threading.Timer(_SHORT_SECONDS, held.go_on).start()
+                threading.Timer(_SHORT_SECONDS, held_request.go_on).start()
                 following.stop()  # SIGTERM: it ends after its answers
             wait_until(
                 lambda: all(
-                    len(each.packages) > _ANSWERS_PER_PHASE + n for each, n in zip(senders, before, strict=True)
+                    len(listener.packages) > _ANSWERS_PER_PHASE + n for listener, n in zip(senders, before, strict=True)
                 )
             )
         yield Upgrade(front=front, next_worker=next_worker, senders=tuple(senders), slow=slow, peaceful=peaceful)
 
 
 def test_no_event_is_lost_in_an_upgrade_and_a_rollback(upgrade: Upgrade) -> None:
-    assert [lost.why for each in (*upgrade.senders, upgrade.slow) for lost in each.lost] == []
+    assert [lost_event.why for sender in (*upgrade.senders, upgrade.slow) for lost_event in sender.lost] == []
     assert upgrade.slow.packages == ["", _NEXT]
     for each in upgrade.senders:
         assert (each.packages[0], _NEXT in each.packages, each.packages[-1]) == ("", True, "")
@@ -134,7 +134,7 @@ def test_each_answered_event_is_stored_and_counted_once(upgrade: Upgrade, world:
     settle_down(world, seconds=PATIENCE_SECONDS)
     assert (
         differences(
-            world, [body for each in (*upgrade.senders, upgrade.slow, upgrade.peaceful) for body in each.answered]
+            world, [body for sender in (*upgrade.senders, upgrade.slow, upgrade.peaceful) for body in sender.answered]
         )
         == []
     )
@@ -146,7 +146,7 @@ def test_an_event_is_lost_if_its_instance_is_killed_before_answering(upgrade: Up
     with Listener(url=upgrade.front.url) as sender:
         with busy(upgrade.front, sender, "too soon"):
             os.kill(world.functions.pid, signal.SIGKILL)
-        assert [lost.why for lost in sender.lost] == ["answered 502"]
+        assert [lost_event.why for lost_event in sender.lost] == ["answered 502"]
 
 
 def test_an_event_is_lost_if_the_only_instance_ends_before_a_new_one_answers(upgrade: Upgrade, world: World) -> None:
@@ -154,4 +154,4 @@ def test_an_event_is_lost_if_the_only_instance_ends_before_a_new_one_answers(upg
     world.functions.stop()
     with Listener(url=upgrade.front.url) as sender:
         sender.emit(event("in between", "START", "10:00:00", inputs=["/a"], application="slow"))
-        assert [lost.why for lost in sender.lost] == ["answered 502"]
+        assert [lost_event.why for lost_event in sender.lost] == ["answered 502"]

@@ -91,8 +91,8 @@ class Store(MemoryStorage):
         rows = frozenset(
             (table, partition, key, row.etag if versions else row.etag.partition(".")[2])
             for table, partitions in self._tables.items()
-            for partition, found in partitions.items()
-            for key, row in found.items()
+            for partition, rows_by_key in partitions.items()
+            for key, row in rows_by_key.items()
         )
         blobs = frozenset(
             (container, name, hash(data))

@@ -279,4 +279,4 @@ def _short(given: tuple[Any, ...]) -> str:
     arguments = (
         f"{getattr(each, 'partition', '')[:8]}|{each.key[:60]}" if hasattr(each, "key") else each for each in given
     )
-    return repr(tuple(str(each)[:90] for each in arguments))
+    return repr(tuple(str(argument)[:90] for argument in arguments))

@@ -171,7 +171,7 @@ def events_of(seed: int) -> list[bytes]:
 
 @cache
 def _decoded_times(name: str) -> tuple[datetime, ...]:
-    family = next(each for each in families() if each.name == name)
+    family = next(family for family in families() if family.name == name)
     return tuple(decode(raw).time for raw in family.events)
 
 

@@ -123,14 +123,14 @@ def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario, e
     """
     stored, late = _stored(outcome), came_late(outcome.storage)
     digests = {body: digest_of(redacted(decode(body)) if scenario.redact else body) for body in bodies}
-    kept = [body for body in dict.fromkeys(bodies) if digests[body] in stored]
-    counting = [body for body in kept if digests[body] not in late]
+    kept_bodies = [body for body in dict.fromkeys(bodies) if digests[body] in stored]
+    counting = [body for body in kept_bodies if digests[body] not in late]
     expected, pure = ends(counting, scenario)
     skipped = Counter({CLOSED_REASON: len(late)})
     pure = replace(pure, states=pure.states + Counter(skipped=len(late)), reasons=pure.reasons + skipped)
     status, should = outcome.status, expected.status
     wrong = {
-        "an event that was answered with a 2xx is lost": outcome.promised - set(kept),
+        "an event that was answered with a 2xx is lost": outcome.promised - set(kept_bodies),
         "an event is stored that was not sent": stored
         - set(digests.values())
         - set(map(_digest_in, _strays(scenario))),
@@ -150,7 +150,8 @@ def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario, e
             _comparable(_states(status), scenario) != _comparable(_pure_states(pure), scenario)
         ),
         "the fault-free history differs from the pure core": (
-            expected.catalog.processes != {each.qualified_name: process_entity(each) for each in pure.processes}
+            expected.catalog.processes
+            != {process.qualified_name: process_entity(process) for process in pure.processes}
         ),
         "a queue entry is left although nothing failed": outcome.left_due and _had_no_faults(outcome),
         f"too many calls: {outcome.faults.calls:,} instead of {expected.faults.calls:,}": (
@@ -222,8 +223,8 @@ def _comparable(
 def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
     """Return the assets that processes refer to; withdrawn contributions may leave other placeholders."""
     catalog = outcome.catalog
-    wanted = {key for each in catalog.processes.values() for key in (*each.inputs, *each.outputs)}
-    return {key: catalog.assets.get(key) for key in wanted}
+    wanted_processes = {key for process in catalog.processes.values() for key in (*process.inputs, *process.outputs)}
+    return {key: catalog.assets.get(key) for key in wanted_processes}
 
 
 def _wrong_columns(outcome: Outcome) -> list[AssetKey]:

@@ -128,7 +128,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a run that ends with a plan alone, which was folded before it, does not get the plan",
         file=_DRAFT,
-        original="                any(others[run_id].is_plan for run_id in of_others)\n",
+        original="                any(other_execution_ends[run_id].is_plan for run_id in of_others)\n",
         mistaken="                False\n",
         cases=("a plan alone beside the listener's run",),
         seeds=(0, 400),
@@ -247,7 +247,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="an application keeps what a run said that belongs to another one",
         file=_REUNION,
-        original="            has_marks = self._refer(application, home, known) or has_marks\n",
+        original="            has_marks = self._refer(application, home, known_stored_events) or has_marks\n",
         mistaken="            pass\n",
         cases=("a run of two applications",),
         seeds=(0, 400),

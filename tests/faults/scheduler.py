@@ -108,10 +108,10 @@ class Scheduler:
         me = self.current
         if me is not None:
             me.dead = True
-            for each in self._workers if whole_process else ():
-                if each.process == me.process and not each.parked and not each.ended:
-                    each.dead = True
-                    each.due = self.now
+            for worker in self._workers if whole_process else ():
+                if worker.process == me.process and not worker.parked and not worker.ended:
+                    worker.dead = True
+                    worker.due = self.now
         raise Killed
 
     def revive(self) -> None:

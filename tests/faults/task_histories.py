@@ -50,8 +50,8 @@ def with_tasks(bodies: Sequence[bytes], draw: random.Random) -> list[bytes]:
     tasks = [run_id(f"task {draw.randrange(10**6)}") for _ in range(draw.choice((1, 1, 2)))]
     for application in applications:
         events += _own_events(application, events, draw) if application in parents else ()
-        own = [event for event in events if _run(event) == application and not _parent(event)]
-        _put_below(own, draw.choice(_BELOW), draw.choice(tasks), draw)
+        own_events = [event for event in events if _run(event) == application and not _parent(event)]
+        _put_below(own_events, draw.choice(_BELOW), draw.choice(tasks), draw)
     jobs = [event for event in events if _parent(event) in applications]
     for event in draw.sample(jobs, min(len(jobs), draw.choice((0, 0, 1, 2)))):
         _set_parent(event, draw.choice((*applications, *tasks)))
@@ -68,7 +68,7 @@ def _own_events(application: str, events: Iterable[Json], draw: random.Random) -
     job = child["run"]["facets"]["parent"]["job"]
     first, last = _times(events)
     kinds = (("START", first - timedelta(seconds=2)), ("COMPLETE", last + timedelta(seconds=1)))
-    return [_bare(application, kind, at, job) for kind, at in kinds]
+    return [_bare(application, kind, moment, job) for kind, moment in kinds]
 
 
 def _put_below(own: Sequence[Json], below: Below, task: str, draw: random.Random) -> None:

@@ -111,18 +111,18 @@ def test_a_blob_of_a_page_that_is_behind_may_never_be_found_on_a_real_account() 
 
 def test_the_emulator_s_scan_never_finds_a_blob_that_arrives_later_in_a_listed_second() -> None:
     arrivals = many(2000)
-    found = Counter(blob for _, blob in called("emulator", arrivals))
-    assert set(found.values()) == {1}
-    never = set(arrivals) - set(found)
+    counts = Counter(blob for _, blob in called("emulator", arrivals))
+    assert set(counts.values()) == {1}
+    never = set(arrivals) - set(counts)
     assert 0.01 < len(never) / len(arrivals) < 0.15, "one in twenty was seen on Microsoft's host"
-    seconds = {int(arrivals[blob]) for blob in found}
+    seconds = {int(arrivals[blob]) for blob in counts}
     assert {int(arrivals[blob]) for blob in never} <= seconds, "each shares its second with one that was found"
 
 
 def test_a_host_that_ended_with_the_storage_finds_each_missed_blob_once() -> None:
     arrivals = many(2000)
-    found = Counter(blob for _, blob in called("emulator", {**arrivals, "last": 500.0}, away=(400.0, 600.0)))
-    assert found == Counter([*arrivals, "last"])
+    counter = Counter(blob for _, blob in called("emulator", {**arrivals, "last": 500.0}, away=(400.0, 600.0)))
+    assert counter == Counter([*arrivals, "last"])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -146,7 +146,7 @@ def test_the_hunt_reports_planted_differences() -> None:
     assert "1 events are dead instead of 0" in differences(outcome, bodies, scenario)
     outcome.status = status
     outcome.faults.calls *= 100
-    assert any(each.startswith("too many calls") for each in differences(outcome, bodies, scenario))
+    assert any(difference.startswith("too many calls") for difference in differences(outcome, bodies, scenario))
     outcome.promised.add(b"another")
     assert "an event that was answered with a 2xx is lost" in differences(outcome, bodies, scenario)
     outcome.storage.put_new(EVENTS, "foreign_name.json.gz", b"")

@@ -99,6 +99,6 @@ def test_unusable_runs_are_dead_and_change_nothing_else() -> None:
 
 
 def test_schemas_differ_from_run_to_run() -> None:
-    found = with_schemas([body for _ in range(4) for body in HISTORY], random.Random(1))
-    outputs = [dataset for body in found for dataset in json.loads(body)["outputs"]]
+    schemas = with_schemas([body for _ in range(4) for body in HISTORY], random.Random(1))
+    outputs = [dataset for body in schemas for dataset in json.loads(body)["outputs"]]
     assert len({json.dumps(dataset["facets"].get("schema")) for dataset in outputs}) > 3

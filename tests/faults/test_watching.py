@@ -20,7 +20,7 @@ def test_every_history_ends_as_if_nothing_had_failed() -> None:
     for seed in range(SHARE):
         ended = simulate(plan_of(seed))
         met += ended.met
-        decided += Counter(each.message.topic.value for each in messages_on_record(ended.storage))
+        decided += Counter(message.message.topic.value for message in messages_on_record(ended.storage))
         assert not (wrong := differences(ended)), f"python -m tests.faults.watching --seeds {seed} {seed + 1}: {wrong}"
     assert {*(name for name in Rates.__slots__ if name != "refused"), "channel"} <= set(met), "each kind was met"
     assert decided.total() > 4 * SHARE

@@ -217,14 +217,14 @@ def simulate(plan: Plan, storage_class: type[RecordingStorage] = RecordingStorag
     )
     reached: Any = Faulty(storage, "storage", faults)
     channels = {
-        each.name: FaultyChannel(
+        channel.name: FaultyChannel(
             scheduler=scheduler,
-            chance=random.Random(f"{each.name} {plan.seed}"),
+            chance=random.Random(f"{channel.name} {plan.seed}"),
             failing=plan.failing,
             dying=plan.dying,
             refusing="c" if plan.seed % 5 == 4 else "",
         )
-        for each in RULES.channels
+        for channel in RULES.channels
     }
     options = WatchOptions(
         rules=WatchRules(channels=RULES.channels, rules=RULES.rules, quiet=_QUIET if plan.quiet else None),
@@ -261,7 +261,7 @@ def simulate(plan: Plan, storage_class: type[RecordingStorage] = RecordingStorag
         watch(storage, options, look)
         if not any(True for name in channels for _ in listed(storage, name)) and _is_announced(storage, states[-1]):
             break
-    met = faults.met + Counter({"channel": sum(each.met for each in channels.values())})
+    met = faults.met + Counter({"channel": sum(channel.met for channel in channels.values())})
     return Ended(storage=storage, channels=channels, states=states, met=met, calls=calls)
 
 
@@ -280,9 +280,12 @@ def differences(ended: Ended) -> list[str]:
     expected: dict[str, Message] = {}
     for before, after in pairwise(chain):
         first, second = (unpacked(storage.states[name]) for name in (before, after))
-        expected |= {each.id: each for each in messages(first, second, comparison=after, now=EPOCH)}
-    found = {each.message.id: each for each in messages_on_record(storage)}
-    due = {name: {key for key, each in expected.items() if name in RULES.channels_for(each)} for name in ended.channels}
+        expected |= {message.id: message for message in messages(first, second, comparison=after, now=EPOCH)}
+    found = {message.message.id: message for message in messages_on_record(storage)}
+    due = {
+        name: {key for key, message in expected.items() if name in RULES.channels_for(message)}
+        for name in ended.channels
+    }
     wrong = {
         "a message is lost": expected.keys() - found.keys(),
         "a message is on record without a change": found.keys() - expected.keys(),
@@ -294,11 +297,12 @@ def differences(ended: Ended) -> list[str]:
         "a message is still open": any(each.open for each in found.values()),
         "a channel's list is not empty": any(True for name in ended.channels for _ in listed(storage, name)),
         "a channel lacks a message": any(
-            due[name] != set(each.taken) | each.refused for name, each in ended.channels.items()
+            due[name] != set(faulty_channel.taken) | faulty_channel.refused
+            for name, faulty_channel in ended.channels.items()
         ),
         "a message was sent twice although nothing failed": set(ended.met) <= {"well", "channel"}
         and not ended.met["channel"]
-        and any(count > 1 for each in ended.channels.values() for count in each.taken.values()),
+        and any(count > 1 for channel in ended.channels.values() for count in channel.taken.values()),
         "an old state was left": len(list(storage.blobs(SNAPSHOTS, "record/"))) > 1 and set(ended.met) <= {"well"},
     }
     return [what for what, is_so in wrong.items() if is_so]
@@ -317,7 +321,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for seed in range(first, before):
         ended = simulate(plan_of(seed))
         met += ended.met
-        decided += Counter(each.message.topic.value for each in messages_on_record(ended.storage))
+        decided += Counter(message.message.topic.value for message in messages_on_record(ended.storage))
         if wrong := differences(ended):
             failed += 1
             sys.stdout.write(f"seed {seed}: {'; '.join(wrong)}\n")

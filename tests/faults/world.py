@@ -162,7 +162,7 @@ def kept_too_long(storage: Storage) -> list[str]:
     """The applications of which rows are left although all of their events are archived, no process shows what they
     contributed, and no stream of them runs.
     """
-    shown = {row.key for row in storage.scan(PROCESSES)}
+    shown_keys = {row.key for row in storage.scan(PROCESSES)}
     stored_events = {
         stored_from_blob(fact.name).application for fact in storage.blobs(EVENTS) if event_of_blob(fact.name)
     }
@@ -173,7 +173,7 @@ def kept_too_long(storage: Storage) -> list[str]:
         snapshot.application
         for snapshot in snapshots
         if snapshot.application not in stored_events
-        and (snapshot.records or snapshot.application not in shown)
+        and (snapshot.records or snapshot.application not in shown_keys)
         and not any(record.is_running for record in snapshot.records.values())
     ]
 

@@ -85,7 +85,7 @@ def hunt(
 def replay(path: Path, through: Through = survives) -> None:
     """Check the events of a failure again; its exception is not caught."""
     failure = json.loads(path.read_text())
-    through([base64.b64decode(each) for each in failure["events"]])
+    through([base64.b64decode(event) for event in failure["events"]])
 
 
 def permute(seed: int, *, times: int) -> Bag:
@@ -113,7 +113,7 @@ def _fewest(raws: Sequence[bytes], kind: str, through: Through) -> list[bytes]:
     """Return the smallest part of the events that still fails in this way."""
     kept = list(raws)
     for raw in raws:
-        fewer = [each for each in kept if each is not raw]
+        fewer = [content for content in kept if content is not raw]
         if fewer and _fails(fewer, kind, through):
             kept = fewer
     return kept

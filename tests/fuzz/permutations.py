@@ -41,10 +41,10 @@ def same_lineage(chance: random.Random) -> int:
     parts = split(events, chance) if chance.random() < _HALF else events
     chance.shuffle(parts)
     whole, entities = _whole(number)
-    found = translate_history(parts)
-    assert found.runs == whole.runs
-    assert found.processes == whole.processes
-    assert _entities(found) == entities
+    history = translate_history(parts)
+    assert history.runs == whole.runs
+    assert history.processes == whole.processes
+    assert _entities(history) == entities
     return len(parts)
 
 
@@ -60,6 +60,7 @@ def split(events: Sequence[Event], chance: random.Random) -> list[Event]:
             for dataset in datasets or ():
                 chance.choice(sides)[place].append(dataset)
         found += [
-            replace(event, body=replace(event.body, **{key: tuple(own) for key, own in side.items()})) for side in sides
+            replace(event, body=replace(event.body, **{key: tuple(own_datasets) for key, own_datasets in side.items()}))
+            for side in sides
         ]
     return found

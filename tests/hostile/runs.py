@@ -126,13 +126,15 @@ def publish_all_against(server: CatalogServer, *troubles: str, search: bool = Fa
         CredentialToken(Renewing(server), scope=SCOPE),
         retry_policy=RetryPolicy(),
     )
-    held = {name: each.entity for name, each in AtlasCatalog(plain).read_processes(names).items()}
+    held_process_entities = {
+        name: held_process.entity for name, held_process in AtlasCatalog(plain).read_processes(names).items()
+    }
     plain.close()
     return Run(
         done=done,
         total=sum(count for answers in calls.values() for count in answers.values()),
         well=sum(count for answers in calls.values() for code, count in answers.items() if code < "3") - unheard,
-        held=held,
+        held=held_process_entities,
         storage=storage,
         left=len(read_queue(storage).entries),
         minutes=clock.passed / 60,

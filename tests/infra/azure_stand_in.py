@@ -79,8 +79,8 @@ class AzureStandIn:
         """
         wanted = {"--" + name.replace("_", "-"): value for name, value in options.items()}
         given = [
-            {"error": each.text(), "exit": each.exit_code} if isinstance(each, Failure) else {"json": each}
-            for each in answers or (None,)
+            {"error": answer.text(), "exit": answer.exit_code} if isinstance(answer, Failure) else {"json": answer}
+            for answer in answers or (None,)
         ]
         counter = f"answered-{len(self._answers)}"
         self._answers.insert(0, {"command": command.split(), "options": wanted, "answers": given, "id": counter})

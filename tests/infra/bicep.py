@@ -116,8 +116,8 @@ def read(path: Path, source: str | None = None) -> File:
 def problems(file: File, source_of: dict[Path, str] | None = None) -> list[str]:
     """Yield the problems of a file, one sentence each."""
     found = [f"{use.line}: syntax error at {use.name!r}" for use in file.syntax]
-    known = file.symbols | _BUILT_IN
-    found += [f"{use.line}: nothing is called {use.name}" for use in file.uses if use.name not in known]
+    known_symbols = file.symbols | _BUILT_IN
+    found += [f"{use.line}: nothing is called {use.name}" for use in file.uses if use.name not in known_symbols]
     used = {use.name for use in file.uses}
     found += [
         f"{name} is declared and not used" for name in sorted({*file.params, *file.variables} - used - file.exports)

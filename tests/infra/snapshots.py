@@ -56,7 +56,7 @@ class Snapshot:
 
     def of(self, kind: str) -> list[Mapping[str, Any]]:
         """All resources of a type."""
-        return [each for each in self.resources if each["type"] == kind]
+        return [resource for resource in self.resources if resource["type"] == kind]
 
     def settings(self, site: str) -> Mapping[str, str]:
         """Return the app settings of the app or slot (`receiver/staging`) whose name contains this."""
@@ -64,8 +64,8 @@ class Snapshot:
         for each in self.resources:
             name = str(each["name"]).split("/")
             if name[-1] == "appsettings" and f"-{app}-" in name[0] and name[1:-1] == ([slot] if slot else []):
-                found: Mapping[str, str] = each["properties"]
-                return found
+                properties: Mapping[str, str] = each["properties"]
+                return properties
         raise LookupError(site)
 
     def body(self, app: str) -> Mapping[str, Any]:

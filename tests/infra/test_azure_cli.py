@@ -50,8 +50,8 @@ def test_the_stand_in_changes_case_as_resource_manager_does(name: str) -> None:
 
 def test_outputs_are_found_in_any_case(stand_in: AzureStandIn) -> None:
     stand_in.outputs("rg", {"RECEIVER_NAME": "func-receiver", "INSTANCES": 2, "DELIVERY": ""})
-    found = last_good(AzureCli(subscription="s"), "rg").outputs
-    assert found == {"RECEIVER_NAME": "func-receiver", "INSTANCES": "2", "DELIVERY": ""}
+    outputs = last_good(AzureCli(subscription="s"), "rg").outputs
+    assert outputs == {"RECEIVER_NAME": "func-receiver", "INSTANCES": "2", "DELIVERY": ""}
     assert stand_in.calls[0].options["--subscription"] == "s"
 
 
@@ -89,12 +89,12 @@ FAILURES = {
 def test_an_error_has_code_exit_code_command_and_advice(stand_in: AzureStandIn, name: str) -> None:
     failure, (code, exit_code, text) = FAILURES[name]
     stand_in.answer("group show", failure)
-    with pytest.raises(AzureCliError) as caught:
+    with pytest.raises(AzureCliError) as error_info:
         AzureCli(subscription="s").json("group", "show", "--name", "rg")
-    assert (caught.value.code, caught.value.exit_code) == (code, exit_code)
-    assert caught.value.command == ("az", "group", "show", "--name", "rg", "--subscription", "s")
-    assert "`az group show --name rg --subscription s` failed: " in str(caught.value)
-    assert text in str(caught.value)
+    assert (error_info.value.code, error_info.value.exit_code) == (code, exit_code)
+    assert error_info.value.command == ("az", "group", "show", "--name", "rg", "--subscription", "s")
+    assert "`az group show --name rg --subscription s` failed: " in str(error_info.value)
+    assert text in str(error_info.value)
 
 
 def test_the_error_for_a_missing_az_names_its_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,8 +183,8 @@ def test_the_deployment_prints_the_remaining_steps(az: AzureStandIn, tmp_path: P
 def page_beside(archive: Path) -> Path:
     """Write a package of the lineage page beside one of the functions."""
     beside = archive.with_name(f"{archive.stem}-lineage.zip")
-    with zipfile.ZipFile(beside, "w") as written:
-        written.writestr("lineage_function/function.json", "{}")
+    with zipfile.ZipFile(beside, "w") as written_archive:
+        written_archive.writestr("lineage_function/function.json", "{}")
     return beside
 
 
@@ -360,8 +360,11 @@ def test_a_failed_webhook_handshake_is_repeated(az: AzureStandIn, tmp_path: Path
 
 def test_the_probe_sends_the_key_in_a_header_and_reads_the_package_s_digest() -> None:
     with receiver_at(400, 503, 400) as url:
-        seen = [post_nothing(f"{url}/api/v1/lineage", key) for key in (KEY, KEY, "", "wrong")]
-        assert seen == [ProbeAnswer(status=400, package=NEW), *(ProbeAnswer(status=each) for each in (503, 401, 401))]
+        seen_probe_answers = [post_nothing(f"{url}/api/v1/lineage", key) for key in (KEY, KEY, "", "wrong")]
+        assert seen_probe_answers == [
+            ProbeAnswer(status=400, package=NEW),
+            *(ProbeAnswer(status=each) for each in (503, 401, 401)),
+        ]
         assert post_nothing(f"{url}/elsewhere", KEY).status == 404
     assert post_nothing(f"{url}/api/v1/lineage", KEY).status == 0  # nothing listens there any more
 

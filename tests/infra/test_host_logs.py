@@ -75,7 +75,7 @@ class Threads(logging.Handler):
 def test_every_line_is_written_by_the_calling_thread() -> None:
     """The host drops lines of other threads, which belong to no call (`GrpcWorkerChannel.Log` in its source)."""
     threads, logger = Threads(), logging.getLogger("throughline")
-    before = logger.level
+    level_before = logger.level
     logger.setLevel(logging.INFO)
     logger.addHandler(threads)
     try:
@@ -90,6 +90,6 @@ def test_every_line_is_written_by_the_calling_thread() -> None:
         publish(storage, MemoryCatalog(), PublishOptions(telemetry=telemetry, parallel=ParallelMap(at_once=8)))
     finally:
         logger.removeHandler(threads)
-        logger.setLevel(before)
+        logger.setLevel(level_before)
     assert threads.found == {threading.get_ident()}
     assert threads.kinds >= {"event", "run_processed", "process"}

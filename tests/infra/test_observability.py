@@ -73,8 +73,10 @@ if shutil.which("bicep"):  # it can't be installed everywhere
         place = ["--subscription-id", str(UUID(int=1)), "--resource-group", "rg", "--location", "westeurope"]
         command = ["bicep", "snapshot", str(file), "--mode", "overwrite", *place]
         subprocess.run(command, capture_output=True, check=True, timeout=120)
-        found: list[dict[str, Any]] = json.loads(file.with_suffix(".snapshot.json").read_text())["predictedResources"]
-        return found
+        predicted_resources: list[dict[str, Any]] = json.loads(file.with_suffix(".snapshot.json").read_text())[
+            "predictedResources"
+        ]
+        return predicted_resources
 
     @pytest.fixture(scope="module")
     def deployed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
@@ -113,7 +115,7 @@ if shutil.which("bicep"):  # it can't be installed everywhere
             if each["type"] == "Microsoft.OperationalInsights/workspaces/tables"
         }
         assert tables.keys() >= {"AppTraces", "AppRequests", "AppExceptions", "AppDependencies", "AppMetrics"}
-        kept = {(each["retentionInDays"], each["totalRetentionInDays"]) for each in tables.values()}
+        kept = {(table["retentionInDays"], table["totalRetentionInDays"]) for table in tables.values()}
         (workspace,) = (each for each in deployed if each["type"] == "Microsoft.OperationalInsights/workspaces")
         assert kept == {(45, 45)}
         assert workspace["properties"]["retentionInDays"] == 45

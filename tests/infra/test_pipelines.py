@@ -169,7 +169,7 @@ def test_azure_devops_deploys_the_tested_package_to_staging_then_to_production()
     test, *deployments = load(ROOT / ".azdo/pipelines/azure-dev.yml")["stages"]
     assert test["stage"] == "test"
     pool = "${{ parameters.pool }}"
-    assert [each["parameters"] for each in deployments] == [
+    assert [deployment["parameters"] for deployment in deployments] == [
         {"environment": "staging", "after": "test", "pool": pool},
         {"environment": "production", "after": "staging", "pool": pool},
     ]

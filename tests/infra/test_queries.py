@@ -60,13 +60,15 @@ def facts() -> dict[str, set[str]]:
         act.note(**backlog(storage))
         act.note(**publish_document(storage, PublishOptions(), timedelta(days=400)).facts)
         act.note(**forward_due(storage, ForwardOptions(rules=ForwardRules(), targets={})))
-    before, after = (state({"load": ["raw.id > orders.id"]}, {"raw": f"id:{kind}"}) for kind in ("int", "string"))
-    for message in messages(before, after, comparison="one", now=datetime.now(UTC)):
+    snapshot_before, snapshot_after = (
+        state({"load": ["raw.id > orders.id"]}, {"raw": f"id:{kind}"}) for kind in ("int", "string")
+    )
+    for message in messages(snapshot_before, snapshot_after, comparison="one", now=datetime.now(UTC)):
         TelemetryChannel(telemetry=telemetry).send(message)
     context = Parts().worker
     publishing = replace(context.publishing, telemetry=telemetry)
-    lost = CanaryOptions(send=lambda _: SendAnswer(status=0), every=timedelta(hours=1))
-    canary_due(replace(context, publishing=publishing), context.names, lost)
+    lost_canary_options = CanaryOptions(send=lambda _: SendAnswer(status=0), every=timedelta(hours=1))
+    canary_due(replace(context, publishing=publishing), context.names, lost_canary_options)
     telemetry.report(DOCUMENT_READ, state="unreadable", reason="it is damaged")
     found: dict[str, set[str]] = defaultdict(set)
     for each in acts:

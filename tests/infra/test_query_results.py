@@ -44,9 +44,9 @@ def lines(*texts: str, at: datetime = NOW) -> list[Row]:
     return [{"TimeGenerated": at, "Message": text, "AppRoleName": "func-worker"} for text in texts]
 
 
-def call(name: str, at: datetime, **columns: Any) -> Row:
+def call(name: str, moment: datetime, **columns: Any) -> Row:
     """Return a row of AppRequests as the host writes it: a function without HTTP has the result code 0."""
-    return {"TimeGenerated": at, "Name": name, "Success": True, "ResultCode": "0", "DurationMs": 9.0} | columns
+    return {"TimeGenerated": moment, "Name": name, "Success": True, "ResultCode": "0", "DurationMs": 9.0} | columns
 
 
 def answer(name: str, **rows: list[Row]) -> list[dict[str, Any]]:
@@ -244,9 +244,9 @@ def test_a_dead_letter_raises_an_alert() -> None:
 
 def test_an_announced_change_is_found_with_its_owners() -> None:
     written = list[Act]()
-    before = state({"load": ["raw.id > orders.id"]}, {"raw": "id:int"})
-    after = state({"load": ["raw.id > orders.id"]}, {"raw": "id:string"})
-    (message,) = messages(before, after, comparison="one", now=datetime.now(UTC))
+    snapshot_before = state({"load": ["raw.id > orders.id"]}, {"raw": "id:int"})
+    snapshot_after = state({"load": ["raw.id > orders.id"]}, {"raw": "id:string"})
+    (message,) = messages(snapshot_before, snapshot_after, comparison="one", now=datetime.now(UTC))
     TelemetryChannel(telemetry=Acts(written.append)).send(message)
     (row,) = answer("announcements", AppTraces=lines(*map(line_of, written)))
     assert (row["Severity"], row["Topic"], row["Subject"]) == ("breaking", "schema", name_of("raw"))

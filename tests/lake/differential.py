@@ -43,8 +43,8 @@ def written_at(path: Path) -> datetime:
 
 def captured(*names: str) -> list[Path]:
     """The files of captured events, of these captures or of all."""
-    found = sorted(GOLDEN.glob("*/*/events.jsonl"))
-    return [path for path in found if not names or path.parent.parent.name in names]
+    paths = sorted(GOLDEN.glob("*/*/events.jsonl"))
+    return [path for path in paths if not names or path.parent.parent.name in names]
 
 
 def current(lake: Lake) -> list[Process]:
@@ -101,10 +101,12 @@ def main() -> int:
                 for path in files[step :: options.steps]:
                     path.rename(target / path.name)
                 run(lake, Order(sources=(str(home / "sources"),)))
-                found, wanted = current(lake), history(usable(home / "sources"))
-                wrong += found != wanted
-                verdict = "the same" if found == wanted else "NOT the same"
-                sys.stdout.write(f"step {step + 1}: {len(found)} processes, {len(wanted)} wanted: {verdict}\n")
+                processes, wanted_processes = current(lake), history(usable(home / "sources"))
+                wrong += processes != wanted_processes
+                verdict = "the same" if processes == wanted_processes else "NOT the same"
+                sys.stdout.write(
+                    f"step {step + 1}: {len(processes)} processes, {len(wanted_processes)} wanted: {verdict}\n"
+                )
                 sys.stdout.flush()
     return 1 if wrong else 0
 

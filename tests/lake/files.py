@@ -19,4 +19,4 @@ OF_SPARK = [
 def version_of(lake: Lake, table: Table) -> int:
     """The Delta version of a table on this machine, -1 if it does not exist: the number of its last commit."""
     commits = (Path(lake.root) / table.place / "_delta_log").glob("*.json")
-    return max((int(each.stem) for each in commits if each.stem.isdigit()), default=-1)
+    return max((int(commit.stem) for commit in commits if commit.stem.isdigit()), default=-1)

@@ -60,9 +60,9 @@ class MortalLake(Lake):
 
     clock: Clock = field(default_factory=Clock)
 
-    def _create(self, table: Table, fresh: DataFrame) -> int:
+    def _create(self, table: Table, fresh_rows: DataFrame) -> int:
         self.clock.tick()
-        count = Lake._create(self, table, fresh)
+        count = Lake._create(self, table, fresh_rows)
         self.clock.tick()
         return count
 

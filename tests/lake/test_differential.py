@@ -48,7 +48,7 @@ def test_the_lake_equals_the_functions(spark: SparkSession, tmp_path: Path, requ
     """
     in_two_steps = request.config.getoption("--proofs") or request.config.getoption("--engine") == "sail"
     lake = Lake(session=prepare(spark), root=str(tmp_path / "lake"))
-    made = synthesize(tmp_path / "archive", events=600, seed=7, templates=TEMPLATES)
+    synthesis = synthesize(tmp_path / "archive", events=600, seed=7, templates=TEMPLATES)
     archived = sorted((tmp_path / "archive").rglob("*.gz"))
     lines = [line for path in captured(*NEWEST) for line in path.read_bytes().splitlines()]
     source = tmp_path / "sources"
@@ -65,10 +65,10 @@ def test_the_lake_equals_the_functions(spark: SparkSession, tmp_path: Path, requ
             write_history(lake, Meaning(), batch=1, since=0)
             lake.note(DONE, 1)
     run(lake, Order(sources=(str(source),)))
-    wanted = history(usable(source))
-    assert current(lake) == wanted
+    wanted_processes = history(usable(source))
+    assert current(lake) == wanted_processes
     document = document_of_lake(lake)
-    recorded = document_of("record", [KnownProcess(process=each) for each in wanted])
+    recorded = document_of("record", [KnownProcess(process=process) for process in wanted_processes])
     assert now(document) == now(recorded)
     assert owned(document) == owned(recorded) != {}
     tests = {row for folder in FOLDERS.values() for row in declared_truth(folder)["tests"]}
@@ -76,7 +76,7 @@ def test_the_lake_equals_the_functions(spark: SparkSession, tmp_path: Path, requ
     assert failing(lake, document) == {row[:3] for row in tests if not row[3]}
     assert len(document.edges) + len(document.flows) > len(now(document)), "past edges are there too"
     assert downstream(document) == {tuple(row) for row in lake.read(IMPACT).select(*REACHED).collect()}
-    assert lake.read(QUARANTINE).count() == made.broken
+    assert lake.read(QUARANTINE).count() == synthesis.broken
     versions = {table.name: version_of(lake, table) for table in LAKE}
     done = run(lake, Order(sources=(str(source),)))
     assert {table.name: version_of(lake, table) for table in LAKE} == versions
@@ -88,8 +88,8 @@ REACHED = ("source", "source_column", "target", "target_column", "depth")
 
 def downstream(document: LineageDocument) -> set[tuple[object, ...]]:
     """The columns that depend on each column, by the walk that tests/viewer/test_questions.py holds the page to."""
-    names = [each.qualified_name for each in document.datasets]
-    ends = [(names[each.dataset], each.name) for each in document.columns]
+    names = [dataset.qualified_name for dataset in document.datasets]
+    ends = [(names[column.dataset], column.name) for column in document.columns]
     now = LineageGraph(document, conditions=True).edges
     traced = {end for edge in map(document.edges.__getitem__, now) for end in (edge.input, edge.output)}
     return {
@@ -102,7 +102,7 @@ def downstream(document: LineageDocument) -> set[tuple[object, ...]]:
 
 def owned(document: LineageDocument) -> dict[str, str]:
     """The owners of data sets, by qualified name."""
-    return {each.qualified_name: each.owner for each in document.datasets if each.owner}
+    return {dataset.qualified_name: dataset.owner for dataset in document.datasets if dataset.owner}
 
 
 def schema_changes(lake: Lake, document: LineageDocument) -> bool:
@@ -120,26 +120,26 @@ def failing(lake: Lake, document: LineageDocument) -> set[tuple[str, str, str]]:
     assert counted["all"]["failing"] == len(rows) < counted["all"]["tests"]
     by_asset = lake.read(COVERAGE).where("level = 'asset' and failing > 0").collect()
     assert {row["name"]: row["failing"] for row in by_asset} == Counter(row["qualified_name"] for row in rows)
-    names = [each.qualified_name for each in document.datasets]
-    assert {(names[each.dataset], each.column, each.name) for each in document.failed_tests} == {
-        (row["qualified_name"], row["column"], row["name"]) for row in rows if row["qualified_name"] in names
-    }
+    names = [dataset.qualified_name for dataset in document.datasets]
+    assert {
+        (names[failed_test.dataset], failed_test.column, failed_test.name) for failed_test in document.failed_tests
+    } == {(row["qualified_name"], row["column"], row["name"]) for row in rows if row["qualified_name"] in names}
     return {(row["dataset"], row["column"], row["name"]) for row in rows}
 
 
 def now(document: LineageDocument) -> set[tuple[object, ...]]:
     """The flows and edges that are valid now, by names."""
-    names = [each.qualified_name for each in document.datasets]
-    processes = [each.qualified_name for each in document.processes]
-    columns = [(names[each.dataset], each.name) for each in document.columns]
+    names = [dataset.qualified_name for dataset in document.datasets]
+    processes = [process.qualified_name for process in document.processes]
+    columns = [(names[column.dataset], column.name) for column in document.columns]
     graph = LineageGraph(document, conditions=True)
     flows = (document.flows[number] for number in graph.flows)
     edges = (document.edges[number] for number in graph.edges)
     return {
-        *((processes[each.process], names[each.input], names[each.output]) for each in flows),
+        *((processes[flow.process], names[flow.input], names[flow.output]) for flow in flows),
         *(
-            (processes[each.process], columns[each.input], columns[each.output], each.kind, each.masked, each.steps)
-            for each in edges
+            (processes[edge.process], columns[edge.input], columns[edge.output], edge.kind, edge.masked, edge.steps)
+            for edge in edges
         ),
     }
 

@@ -66,7 +66,9 @@ class App:
             )
         host = RunningHost(process=process, log=log)
         self.hosts.append(host)
-        subscribed = tuple(each for each in subscriptions(self.root, self.env) if not each.queue)
+        subscribed = tuple(
+            subscription for subscription in subscriptions(self.root, self.env) if not subscription.queue
+        )
         if self.event_grid is None and self.notices and subscribed:
             connection = self.env["AzureWebJobsStorage"]
             self.event_grid = EventGrid(connection=connection, url=self.url, subscriptions=subscribed, poll=0.2)

@@ -39,7 +39,7 @@ def test_each_account_has_data_of_its_own(azurite: Azurite, empty_accounts: Iter
             assert list(tables.list_tables()) == []
             tables.create_table("ofOneAccount")
     with open_blobs(azurite) as blobs:
-        assert "of-one-account" not in [each.name for each in blobs.list_containers()]
+        assert "of-one-account" not in [container.name for container in blobs.list_containers()]
 
 
 def test_a_location_keeps_data_across_a_restart(tmp_path: Path) -> None:
@@ -126,10 +126,10 @@ def test_a_second_install_does_nothing() -> None:
 def test_a_folder_is_made_again_when_its_sources_change(tmp_path: Path) -> None:
     """Otherwise it is unchanged; when making it fails, the old one stays."""
     build = tmp_path / "build"
-    source, made = tmp_path / "source", list[Path]()
+    source, paths = tmp_path / "source", list[Path]()
 
     def make(folder: Path) -> None:
-        made.append(folder)
+        paths.append(folder)
         (folder / "made").write_text(source.read_text())
         if source.read_text() == "bad":
             raise RuntimeError("asked to fail")
@@ -137,7 +137,7 @@ def test_a_folder_is_made_again_when_its_sources_change(tmp_path: Path) -> None:
     for content, times in (("one", 1), ("one", 1), ("two", 2)):
         source.write_text(content)
         assert (install_once("thing", (source,), make, build=build) / "made").read_text() == content
-        assert len(made) == times
+        assert len(paths) == times
     source.write_text("bad")
     with pytest.raises(RuntimeError, match="asked to fail"):
         install_once("thing", (source,), make, build=build)

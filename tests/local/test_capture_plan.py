@@ -39,10 +39,10 @@ def test_a_scenario_without_spark_runs_once(tmp_path: Path) -> None:
 
 
 def test_kept_captures_are_not_planned_with_missing(tmp_path: Path) -> None:
-    kept = next(iter(GOLDEN.glob("spark35-ol1.53/*/events.jsonl"))).parent.name
+    kept_name = next(iter(GOLDEN.glob("spark35-ol1.53/*/events.jsonl"))).parent.name
     version = Versions()
-    assert _places(scenarios()[kept], version, missing=True) == []
-    assert _places(scenarios()[kept], version) == [version.name]
+    assert _places(scenarios()[kept_name], version, missing=True) == []
+    assert _places(scenarios()[kept_name], version) == [version.name]
     assert _places(_scenario(tmp_path), *MATRIX, missing=True) == [each.name for each in MATRIX]
 
 

@@ -55,8 +55,8 @@ def kinds(answer: Json) -> Json:
 
 
 def read(client: AtlasClient, name: str, type_name: str = TABLE) -> Json:
-    found: Json = client.get_entity(qualifiedName=name, typeName=type_name)["entities"][0]
-    return found
+    entity: Json = client.get_entity(qualifiedName=name, typeName=type_name)["entities"][0]
+    return entity
 
 
 def names(references: list[Json]) -> list[str]:
@@ -159,8 +159,12 @@ def test_negative_guids_resolve_in_any_order(client: AtlasClient) -> None:
     source, sink = table("a", -1), table("b", -2)
     answer = client.upload_entities([process([source], [sink], columnMapping="[]"), sink, source])
     assert sorted(kinds(answer)["CREATE"]) == ["a", "b", "job"]
-    found = read(client, "job", PROCESS)["attributes"]
-    assert (names(found["inputs"]), names(found["outputs"]), found["columnMapping"]) == (["a"], ["b"], "[]")
+    attributes = read(client, "job", PROCESS)["attributes"]
+    assert (names(attributes["inputs"]), names(attributes["outputs"]), attributes["columnMapping"]) == (
+        ["a"],
+        ["b"],
+        "[]",
+    )
     assert statuses(read(client, "a"), "inputToProcesses") == [("job", "ACTIVE")]
 
 
@@ -276,8 +280,8 @@ def test_a_tabular_schema_describes_a_file(client: AtlasClient) -> None:
     file = AtlasEntity("f", "azure_datalake_gen2_resource_set", "f", guid=-3)
     file.addRelationship(tabular_schema=schema)
     client.upload_entities([file, schema, column])
-    found = read(client, "f", "azure_datalake_gen2_resource_set")["relationshipAttributes"]["tabular_schema"]
-    assert (found["displayText"], found["relationshipType"]) == ("schema", "tabular_schema_datasets")
+    tabular_schema = read(client, "f", "azure_datalake_gen2_resource_set")["relationshipAttributes"]["tabular_schema"]
+    assert (tabular_schema["displayText"], tabular_schema["relationshipType"]) == ("schema", "tabular_schema_datasets")
     columns = read(client, "f#schema", "tabular_schema")["relationshipAttributes"]["columns"]
     assert [item["displayText"] for item in columns] == ["id"]
 

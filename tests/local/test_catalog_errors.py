@@ -206,11 +206,11 @@ def call(server: CatalogServer, verb: str, body: Any) -> requests.Response:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_an_invalid_request_gets_the_error_of_atlas_and_changes_nothing(seeded: CatalogServer, case: Case) -> None:
-    before = seeded.calls()["entities"]
+    entities_before = seeded.calls()["entities"]
     answer = call(seeded, case.verb, case.body)
     assert (answer.status_code, answer.json()["errorCode"]) == (case.status, case.code), answer.text
     assert answer.json().keys() == {"errorCode", "errorMessage"}
-    assert seeded.calls()["entities"] == before
+    assert seeded.calls()["entities"] == entities_before
 
 
 @pytest.fixture(scope="module")

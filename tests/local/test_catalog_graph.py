@@ -74,17 +74,19 @@ def chain(client: AtlasClient) -> dict[str, str]:
 def test_lineage_follows_direction_and_depth(
     *, client: AtlasClient, chain: dict[str, str], start: str, direction: str, depth: int, expected: set[str]
 ) -> None:
-    found = client.get_entity_lineage(chain[start], depth=depth, direction=direction)
+    entity_lineage = client.get_entity_lineage(chain[start], depth=depth, direction=direction)
     names = {guid: name for name, guid in chain.items()}
-    edges = {f"{names[edge['fromEntityId']]}-{names[edge['toEntityId']]}" for edge in found["relations"]}
+    edges = {f"{names[edge['fromEntityId']]}-{names[edge['toEntityId']]}" for edge in entity_lineage["relations"]}
     assert edges == expected
-    assert {names[guid] for guid in found["guidEntityMap"]} == {end for edge in expected for end in edge.split("-")}
-    assert (found["baseEntityGuid"], found["lineageDirection"], found["lineageDepth"]) == (
+    assert {names[guid] for guid in entity_lineage["guidEntityMap"]} == {
+        end for edge in expected for end in edge.split("-")
+    }
+    assert (entity_lineage["baseEntityGuid"], entity_lineage["lineageDirection"], entity_lineage["lineageDepth"]) == (
         chain[start],
         direction,
         depth,
     )
-    assert len({edge["relationshipId"] for edge in found["relations"]}) == len(expected)
+    assert len({edge["relationshipId"] for edge in entity_lineage["relations"]}) == len(expected)
 
 
 def test_lineage_by_qualified_name_equals_lineage_by_guid(
@@ -214,9 +216,11 @@ def test_types_are_created_used_and_changed(client: AtlasClient) -> None:
     part = AtlasEntity("p", "my_part", "p", guid=-2, attributes={"kind": "wheel"})
     part.addRelationship(store=store)
     guid = client.upload_entities([store, part])["guidAssignments"]["-1"]
-    found = client.get_single_entity(guid)["entity"]
-    assert [item["displayText"] for item in found["relationshipAttributes"]["parts"]] == ["p"]
-    assert [(each["typeName"], each["entityGuid"]) for each in found["classifications"]] == [("PII", guid)]
+    entity = client.get_single_entity(guid)["entity"]
+    assert [item["displayText"] for item in entity["relationshipAttributes"]["parts"]] == ["p"]
+    assert [
+        (classification["typeName"], classification["entityGuid"]) for classification in entity["classifications"]
+    ] == [("PII", guid)]
 
     parent.addAttributeDef(AtlasAttributeDef("colour"))
     client.upload_typedefs(entityDefs=[parent, EntityTypeDef("my_other")], force_update=True)

@@ -82,8 +82,8 @@ def test_an_expired_token_is_refused_until_it_is_renewed(troubled: CatalogServer
 def test_only_matching_calls_fail(troubled: CatalogServer) -> None:
     troubled.have_troubles("choke:name=/bad", "throttle:on=reads,every=3")
     assert [post(troubled, table(name)).status_code for name in ("x/bad", "x/good")] == [500, 200]
-    found = [get(troubled, "types/typedefs/headers").status_code for _ in range(6)]
-    assert found == [200, 200, 429, 200, 200, 429]
+    status_codes = [get(troubled, "types/typedefs/headers").status_code for _ in range(6)]
+    assert status_codes == [200, 200, 429, 200, 200, 429]
     assert troubled.troubles() == {"choke:name=/bad": 1, "throttle:every=3,on=reads": 2}
 
 

@@ -63,15 +63,15 @@ SPARK_4_1 = JavaNeed(platform=SPARK_4, listener=True)
 def test_java_home_takes_precedence_over_the_path(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home", "17")
     on_path = fake_java(tmp_path / "path", "11")
-    found = find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
-    assert (found.path, found.version, found.source) == (home, 17, "JAVA_HOME")
+    java_home = find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
+    assert (java_home.path, java_home.version, java_home.source) == (home, 17, "JAVA_HOME")
 
 
 def test_an_unsupported_java_home_is_skipped(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home", "24")
     on_path = fake_java(tmp_path / "path", "1.8", modules="false")  # Java 8 has no modules and needs none
-    found = find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
-    assert (found.version, found.source) == (8, "PATH")
+    java = find_java(LISTENER, {"JAVA_HOME": str(home), "PATH": str(on_path / "bin")})
+    assert (java.version, java.source) == (8, "PATH")
 
 
 def test_a_java_without_the_module_of_the_http_client_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def marquez(app: App) -> Any:
 
 
 def test_marquez_client_reads_namespaces_data_sets_and_jobs(marquez: Any) -> None:
-    assert [one["name"] for one in marquez.list_namespaces()["namespaces"]] == [LAKE, JOBS]
+    assert [namespace["name"] for namespace in marquez.list_namespaces()["namespaces"]] == [LAKE, JOBS]
     assert marquez.get_namespace(LAKE) == {"name": LAKE}
     datasets = marquez.list_datasets(LAKE, limit=2)["datasets"]
     assert [dataset["name"] for dataset in datasets] == ["clean/customers", 'mart/<script>alert("1")</script>']
@@ -78,7 +78,7 @@ def test_requests_as_marquez_page_sends_them_are_answered(app: App) -> None:
     and statistics, which that page also asks for, are not here.
     """
     namespace, name, job = quote(LAKE, safe=""), quote("clean/customers", safe=""), quote(JOBS, safe="")
-    found = {
+    answers = {
         path: requests.get(f"{app.url}/api/v1/{path}", timeout=60)
         for path in (
             "namespaces",
@@ -90,8 +90,8 @@ def test_requests_as_marquez_page_sends_them_are_answered(app: App) -> None:
             "search/?q=customers&sort=NAME&limit=100&filter=DATASET",
         )
     }
-    assert {path: answer.status_code for path, answer in found.items()} == dict.fromkeys(found, 200)
-    datasets, lineage, columns, search = (list(found.values())[number].json() for number in (1, 4, 5, 6))
+    assert {path: answer.status_code for path, answer in answers.items()} == dict.fromkeys(answers, 200)
+    datasets, lineage, columns, search = (list(answers.values())[number].json() for number in (1, 4, 5, 6))
     assert datasets["totalCount"] == 4
     assert {node["type"] for node in lineage["graph"]} == {"DATASET", "JOB"}
     assert len(columns["graph"]) == 6

@@ -20,7 +20,7 @@ def test_no_outgoing_connection_takes_the_port_while_a_server_restarts() -> None
 def test_each_server_gets_a_port_of_its_own() -> None:
     listeners = [listen(0, "the catalog", "name another one") for _ in range(50)]
     try:
-        assert len({each.getsockname()[1] for each in listeners}) == 50
+        assert len({listener.getsockname()[1] for listener in listeners}) == 50
     finally:
         for each in listeners:
             each.close()

@@ -204,21 +204,21 @@ def test_every_gap_names_an_existing_capture(name: str) -> None:
     """A pattern without a matching capture is a mistake; and each version's truth can be read."""
     scenario = scenarios()[name]
     truth = json.loads(scenario.truth.read_text())
-    known = (
+    known_names = (
         {each.name for each in (*MATRIX, *WITH_PLANS)} if scenario.needs.kind == "spark" else set(captures(scenario))
     )
     for entry in (*truth["not_reported"], *truth["reported_wrongly"], *truth.get("not_run", ())):
         for pattern in entry.get("only", ()):
-            assert any(fnmatchcase(capture, pattern) for capture in known), pattern
+            assert any(fnmatchcase(capture, pattern) for capture in known_names), pattern
     for capture in captures(scenario):
         assert Truth.read(scenario.truth, capture=capture).processes is not None
         assert ListenerVersion.read(LISTENERS, capture=capture)
 
 
 def test_no_events_are_kept_of_a_scenario_that_its_truth_calls_not_run() -> None:
-    kept = sorted(GOLDEN.glob("*/*/events.jsonl"))
-    assert kept
-    for events in kept:
+    kept_paths = sorted(GOLDEN.glob("*/*/events.jsonl"))
+    assert kept_paths
+    for events in kept_paths:
         truth = scenarios()[events.parent.name].truth
         assert not_run(truth, events.parent.parent.name) is None, f"{events.parent} says that it is not run"
 

@@ -39,7 +39,7 @@ def _write(folder: Path, **parts: Any) -> Path:
 
 def _read(folder: Path, **parts: Any) -> dict[str, Expected]:
     """Return the processes by output, as reported in the capture HERE."""
-    return {each.output: each for each in Truth.read(_write(folder, **parts), capture=HERE).processes}
+    return {process.output: process for process in Truth.read(_write(folder, **parts), capture=HERE).processes}
 
 
 @pytest.mark.parametrize("gap", [{"edge": ROWS}, {"output": "out2", "inputs": ["in/a"]}, {"output": "out2"}])
@@ -171,7 +171,7 @@ def test_the_whole_truth_includes_unreported_facts(tmp_path: Path) -> None:
         {"output": "unseen", "inputs": ["in/a"], "reason": "why"},
         {"edge": OTHER, "only": [HERE], "reason": "why"},
     ]
-    found = {each.output: each for each in Truth.whole(_write(tmp_path, not_reported=gaps)).processes}
+    found = {process.output: process for process in Truth.whole(_write(tmp_path, not_reported=gaps)).processes}
     assert found["out"].inputs == {"in/a", "in/b", "in/c"}
     assert found["out"].edges == _edges(MASKED, OTHER, ROWS)
     assert found["unseen"].inputs == {"in/a"}

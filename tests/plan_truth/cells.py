@@ -51,6 +51,6 @@ def _drawn(column: str, number: int, salt: str) -> Cells:
 
 def _renumbered(cells: Cells, column: str, number: int) -> Cells:
     chance = random.Random(f"{column} {number} renumbered")
-    known = sorted({cell for cell in cells if cell})
-    other = dict(zip(known, chance.sample(range(_MANY), len(known)), strict=True))
+    known_cells = sorted({cell for cell in cells if cell})
+    other = dict(zip(known_cells, chance.sample(range(_MANY), len(known_cells)), strict=True))
     return [cell and f"[{column}#{other[cell]}]" for cell in cells]

@@ -39,9 +39,9 @@ def view(table: str, number: int, changed: str, how: str) -> str:
     if name not in views:
         cells = worlds[number]["drawn"] | ({changed: worlds[number][how][changed]} if changed else {})
         columns = sorted(each for each in cells if each.startswith(f"{table}."))
-        rows = zip(*(cells[each] for each in columns), strict=True)
+        rows = zip(*(cells[column] for column in columns), strict=True)
         values = ", ".join(f"({', '.join(repr(each) if each else 'NULL' for each in row)})" for row in rows)
-        names = ", ".join(each[-1] for each in columns)
+        names = ", ".join(column[-1] for column in columns)
         spark.sql(f"CREATE TEMPORARY VIEW {name} AS SELECT * FROM VALUES {values} AS v({names})")  # noqa: S608 - of our grammar
         views.add(name)
     return name
@@ -78,13 +78,17 @@ def observe(
     text: str, sources: list[str], expected: Mapping[str, list[int]], values: list[list[str]]
 ) -> dict[str, Any]:
     """Return the observations of one text."""
-    seen: dict[str, dict[str, set[int]]] = {each: {"any": set(), "numbers": set(), "cells": set()} for each in sources}
+    seen: dict[str, dict[str, set[int]]] = {
+        source: {"any": set(), "numbers": set(), "cells": set()} for source in sources
+    }
     origins: list[set[str]] = []
     runs = 0
     for number in range(len(worlds)):
         how = ("numbers", "cells")[number // 2 % 2]
         missing = [
-            each for each in sources if set(expected.get(each, ())) - seen[each]["numbers"] - seen[each]["cells"]
+            source
+            for source in sources
+            if set(expected.get(source, ())) - seen[source]["numbers"] - seen[source]["cells"]
         ]
         changed = sources if number in {0, 2} else missing
         unmet = not origins or any(set(wanted) - met for wanted, met in zip(values, origins, strict=True))
@@ -104,7 +108,7 @@ def observe(
                 if without(source, first) != without(source, second):
                     seen[source][how].add(place)
     found = {source: {kind: sorted(places) for kind, places in each.items()} for source, each in seen.items()}
-    return {"origins": [sorted(each) for each in origins], "changed": found, "runs": runs}
+    return {"origins": [sorted(origin) for origin in origins], "changed": found, "runs": runs}
 
 
 results, refused = {}, {}

@@ -53,10 +53,10 @@ class Difference:
     @property
     def reason(self) -> str | None:
         """Why, if it is known."""
-        known = EXPLAINED.get((self.query, self.column))
-        if known is None or self.what not in known.differs:
+        known_explanation = EXPLAINED.get((self.query, self.column))
+        if known_explanation is None or self.what not in known_explanation.differs:
             return None
-        return None if (self.theirs if known.more_in_plan else self.ours) else known.reason
+        return None if (self.theirs if known_explanation.more_in_plan else self.ours) else known_explanation.reason
 
 
 def differences(query: str, lineage: PlanLineage, truth: Expected) -> list[Difference]:
@@ -66,9 +66,9 @@ def differences(query: str, lineage: PlanLineage, truth: Expected) -> list[Diffe
     (output,) = lineage.outputs
     if len(output.schema) != len(truth.columns):
         return [_difference(query, -1, "number of columns", frozenset(), truth.rows)]
-    found = list(columns_of(output, (f"c{place}" for place in range(len(truth.columns)))))
+    columns = list(columns_of(output, (f"c{place}" for place in range(len(truth.columns)))))
     compared = [(-1, "rows", frozenset(map(source_of, output.rows)), truth.rows)]
-    for place, (ours, theirs, leaves) in enumerate(zip(found, truth.columns, truth.leaves, strict=True)):
+    for place, (ours, theirs, leaves) in enumerate(zip(columns, truth.columns, truth.leaves, strict=True)):
         compared += [
             (place, "values", ours.values, theirs.values),
             (place, "conditions", ours.conditions, theirs.conditions),
@@ -83,17 +83,17 @@ def _difference(query: str, place: int, what: str, ours: frozenset[Source], thei
 
 def columns_of(output: MergedDataset, names: Iterable[str]) -> Iterator[Sources]:
     """Return the sources of the columns of these names."""
-    known = dict(output.fields)
+    known_fields = dict(output.fields)
     for name in names:
-        inputs = [each for output in known.get(name, ()) for each in output.input_fields or ()]
+        inputs = [input_field for output in known_fields.get(name, ()) for input_field in output.input_fields or ()]
         yield Sources(_acting(inputs, direct=True), _acting(inputs, direct=False))
 
 
 def _acting(inputs: list[InputField], *, direct: bool) -> frozenset[Source]:
     return frozenset(
-        source_of(each)
-        for each in inputs
-        if any((step.type == "DIRECT") == direct for step in each.transformations or ())
+        source_of(input_field)
+        for input_field in inputs
+        if any((step.type == "DIRECT") == direct for step in input_field.transformations or ())
     )
 
 

@@ -65,7 +65,8 @@ def united(found: Iterable[Sources]) -> Sources:
     """All sources of several."""
     each = list(found)
     return Sources(
-        frozenset().union(*(one.values for one in each)), frozenset().union(*(one.conditions for one in each))
+        frozenset().union(*(sources.values for sources in each)),
+        frozenset().union(*(sources.conditions for sources in each)),
     )
 
 
@@ -99,7 +100,9 @@ class Scopes:
         return columns, rows
 
     def _set_operation(self, query: exp.SetOperation, scope: Scope) -> tuple[tuple[Sources, ...], frozenset[Source]]:
-        (left, left_rows), (right, right_rows) = (self.query(each) for each in scope.set_operation_scopes)
+        (left, left_rows), (right, right_rows) = (
+            self.query(set_operation_scope) for set_operation_scope in scope.set_operation_scopes
+        )
         rows = left_rows | right_rows
         both = tuple(map(united, zip(left, right, strict=True)))
         if query.args.get("distinct") or not isinstance(query, exp.Union):
@@ -109,7 +112,7 @@ class Scopes:
     def _rows(self, query: exp.Query, scope: Scope, columns: tuple[Sources, ...]) -> frozenset[Source]:
         parts = [query.args.get(name) for name in ("where", "group", "having", "order")]
         parts += [join.args.get("on") for join in query.args.get("joins") or ()]
-        rows = united(self._sources(each, scope) for each in parts if each).all
+        rows = united(self._sources(part, scope) for part in parts if part).all
         for _, source in scope.selected_sources.values():
             if isinstance(source, Scope):
                 rows |= self.query(source)[1]
@@ -124,7 +127,9 @@ class Scopes:
         if isinstance(expression, exp.Exists):
             return Sources(conditions=self._subquery(expression.this, scope).conditions)
         decide = set(map(id, _deciding(expression)))
-        give = [each for each in expression.iter_expressions() if id(each) not in decide]
+        give = [
+            iter_expression for iter_expression in expression.iter_expressions() if id(iter_expression) not in decide
+        ]
         give += _both(expression)
         return united(
             (
@@ -135,7 +140,9 @@ class Scopes:
 
     def _subquery(self, query: exp.Expr, scope: Scope) -> Sources:
         inner = query.unnest()
-        (found,) = (each for each in scope.subquery_scopes if each.expression in (inner, query))
+        (found,) = (
+            subquery_scope for subquery_scope in scope.subquery_scopes if subquery_scope.expression in (inner, query)
+        )
         columns, rows = self.query(found)
         return united((*columns, Sources(conditions=rows)))
 

@@ -53,9 +53,9 @@ class Expressions:
         """Return a salt that makes a condition independent of others."""
         return str(self.chance.randrange(10_000))
 
-    def condition(self, known: Sequence[Column]) -> str:
+    def condition(self, known_columns: Sequence[Column]) -> str:
         """Return a condition that is true for two rows of three."""
-        return f"{checksum(self.chance.choice(known), self.salt())} % 3 > 0"
+        return f"{checksum(self.chance.choice(known_columns), self.salt())} % 3 > 0"
 
     def equal(self, first: Sequence[Column], second: Sequence[Column], parts: int) -> str:
         """Return a condition that is true for one of `parts` pairs of rows."""
@@ -68,21 +68,21 @@ class Expressions:
 
     def summaries(self, known: Sequence[Column]) -> list[Column]:
         """Return one to three values of a group."""
-        found = []
+        columns = []
         for _ in range(self.chance.randint(1, 2)):
             kept = f" FILTER (WHERE {self.condition(known)})" if self.chance.random() < 0.3 else ""
-            found.append(made(collected(self.value(known, 1).text, kept)))
-        plain = [each for each in known if each.plain]
+            columns.append(made(collected(self.value(known, 1).text, kept)))
+        plain = [column for column in known if column.plain]
         if plain:
-            found.append(made(f"{self.chance.choice(('max', 'min'))}({self.chance.choice(plain).text})"))
-        return found
+            columns.append(made(f"{self.chance.choice(('max', 'min'))}({self.chance.choice(plain).text})"))
+        return columns
 
-    def windowed(self, known: Sequence[Column], kept: Column) -> Column:
+    def windowed(self, known: Sequence[Column], kept_column: Column) -> Column:
         """Return a value of a window whose order is total for the columns that it takes."""
         of, by, order = self.value(known, 1), self.chance.choice(known), self.chance.choice(known)
         partition = f"PARTITION BY {checksum(by, self.salt())} % 2"
         sums = f"{checksum(order, self.salt())} % 1000"
-        others = ", ".join(dict.fromkeys(each.text for each in (order, kept, of)))
+        others = ", ".join(dict.fromkeys(column.text for column in (order, kept_column, of)))
         frame = self.chance.choice(
             ("ROWS BETWEEN 2 PRECEDING AND CURRENT ROW", "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING")
         )
@@ -122,9 +122,9 @@ class Expressions:
             made(f"concat_ws('', {x.text}, {y.text})"),
             made(f"{FUNCTION}({x.text}, {y.text})"),
         ]
-        cells = [each for each in known if each.plain and each.text.rpartition(".")[2] in {"a", "b", "c"}]
+        cells = [column for column in known if column.plain and column.text.rpartition(".")[2] in {"a", "b", "c"}]
         if len(cells) > 1:  # when one is null the other may not be
-            first, second = (each.text for each in self.chance.sample(cells, 2))
+            first, second = (column.text for column in self.chance.sample(cells, 2))
             forms += [
                 made(f"coalesce({first}, {second})", nullable=True),
                 made(f"nvl({first}, {second})", nullable=True),

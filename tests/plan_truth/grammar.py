@@ -48,31 +48,31 @@ class Grammar(Expressions):
 
     def merge(self) -> str:
         """Return a MERGE of a query with one row for each number of `k`."""
-        source, known = self._from(self.chance.randint(0, 1))
-        key = f"{checksum(self.chance.choice(known), self.salt())} % 12"
-        given = self._selected([made(key), *self.summaries(known)], f"FROM {source} GROUP BY {key}")
-        number, *values = (each._replace(text=f"s.{each.text}") for each in given.columns)
+        source, known_columns = self._from(self.chance.randint(0, 1))
+        key = f"{checksum(self.chance.choice(known_columns), self.salt())} % 12"
+        given = self._selected([made(key), *self.summaries(known_columns)], f"FROM {source} GROUP BY {key}")
+        number, *values = (column._replace(text=f"s.{column.text}") for column in given.columns)
         condition = f"t.k = {number.text}" + (f" AND {self.condition(values)}" if self.chance.random() < 0.3 else "")
-        kept = Column(f"t.{self.chance.choice('abc')}")
-        updates = [f"t.a = {self.value(values, 1).text}", f"t.b = concat_ws('', {kept.text}, {values[0].text})"]
+        kept_column = Column(f"t.{self.chance.choice('abc')}")
+        updates = [f"t.a = {self.value(values, 1).text}", f"t.b = concat_ws('', {kept_column.text}, {values[0].text})"]
         inserted = [self.value(values, 1).text for _ in "bc"]
         clauses = [
-            f"WHEN MATCHED AND {self.condition([*values, kept])} THEN UPDATE SET {', '.join(updates)}",
+            f"WHEN MATCHED AND {self.condition([*values, kept_column])} THEN UPDATE SET {', '.join(updates)}",
             f"WHEN MATCHED AND {self.condition(values)} THEN DELETE",
             f"WHEN NOT MATCHED AND {self.condition(values)} THEN INSERT (b, c) VALUES ({', '.join(inserted)})",
             "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.c = 'left'",
         ]
-        chosen = [each for each in clauses if self.chance.random() < 0.7] or clauses[:1]
+        chosen = [clause for clause in clauses if self.chance.random() < 0.7] or clauses[:1]
         return f"MERGE INTO {TARGET} AS t USING ({given.text}) AS s ON {condition} {' '.join(chosen)}"
 
     def _from(self, depth: int) -> tuple[str, list[Column]]:
         below, name = self.relation(depth), self.name()
-        return f"({below.text}) AS {name}", [each._replace(text=f"{name}.{each.text}") for each in below.columns]
+        return f"({below.text}) AS {name}", [column._replace(text=f"{name}.{column.text}") for column in below.columns]
 
     def _selected(self, columns: Sequence[Column], clause: str) -> Relation:
         names = [self.name() for _ in columns]
-        items = ", ".join(f"{each.text} AS {name}" for each, name in zip(columns, names, strict=True))
-        named = tuple(each._replace(text=name) for each, name in zip(columns, names, strict=True))
+        items = ", ".join(f"{column.text} AS {name}" for column, name in zip(columns, names, strict=True))
+        named = tuple(column._replace(text=name) for column, name in zip(columns, names, strict=True))
         return Relation(text=f"SELECT {items} {clause}", columns=named)
 
     def _select(self, depth: int) -> Relation:
@@ -82,8 +82,8 @@ class Grammar(Expressions):
 
     def _distinct(self, depth: int) -> Relation:
         source, known = self._from(depth)
-        found = self._selected(self.some(known), f"FROM {source}")
-        return Relation(text=found.text.replace("SELECT", "SELECT DISTINCT", 1), columns=found.columns)
+        relation = self._selected(self.some(known), f"FROM {source}")
+        return Relation(text=relation.text.replace("SELECT", "SELECT DISTINCT", 1), columns=relation.columns)
 
     def _join(self, depth: int) -> Relation:
         self.joins += 1
@@ -103,7 +103,7 @@ class Grammar(Expressions):
         (left, first), (inner, within), name = self._from(depth), self._from(0), self.name()
         kind = self.chance.choice(("JOIN", "LEFT JOIN"))
         below = self._selected([self.value(first + within, 1)], f"FROM {inner} WHERE {self.equal(first, within, 9)}")
-        right = [each._replace(text=f"{name}.{each.text}", nullable=True, plain=False) for each in below.columns]
+        right = [column._replace(text=f"{name}.{column.text}", nullable=True, plain=False) for column in below.columns]
         clause = f"FROM {left} {kind} LATERAL ({below.text}) AS {name}" + (" ON true" if kind != "JOIN" else "")
         return self._selected([*self.some(first, 2), *right], clause)
 
@@ -111,15 +111,15 @@ class Grammar(Expressions):
         source, known = self._from(depth)
         key = self.chance.choice(known)
         group = self.chance.choice((key.text, f"{checksum(key, self.salt())} % 3"))
-        kept = [key] if group == key.text else []
-        return self._selected([*kept, *self.summaries(known)], f"FROM {source} GROUP BY {group}")
+        kept_columns = [key] if group == key.text else []
+        return self._selected([*kept_columns, *self.summaries(known)], f"FROM {source} GROUP BY {group}")
 
     def _grouping_sets(self, depth: int) -> Relation:
         source, known = self._from(depth)
         keys = self.chance.sample(known, min(2, len(known)))
-        names = ", ".join(each.text for each in keys)
+        names = ", ".join(key.text for key in keys)
         group = self.chance.choice((f"ROLLUP ({names})", f"CUBE ({names})", f"GROUPING SETS (({names}), ())"))
-        kept = [made(each.text, nullable=True) for each in keys]
+        kept = [made(key.text, nullable=True) for key in keys]
         return self._selected([*kept, *self.summaries(known)], f"FROM {source} GROUP BY {group}")
 
     def _pivot(self, depth: int) -> Relation:
@@ -138,8 +138,8 @@ class Grammar(Expressions):
             return self._selected(list(below.columns), f"FROM ({below.text}) AS {self.name()}")
         kept, *turned = below.columns[:3]
         name = self.name()
-        value = made(f"{name}_v", nullable=any(each.nullable for each in turned))
-        listed = ", ".join(each.text for each in turned)
+        value = made(f"{name}_v", nullable=any(column.nullable for column in turned))
+        listed = ", ".join(column.text for column in turned)
         clause = f"FROM ({below.text}) UNPIVOT INCLUDE NULLS ({value.text} FOR {name}_n IN ({listed}))"
         return self._selected([kept, value], clause)
 
@@ -158,18 +158,17 @@ class Grammar(Expressions):
 
     def _except(self, depth: int) -> Relation:
         """Return an EXCEPT whose right side has other cells, or cells of few rows, so that enough rows remain."""
-        (source, known), (other, others) = self._from(depth), self._from(0)
+        (source, known), (other, other_columns) = self._from(depth), self._from(0)
         left = self._selected([self.chance.choice(known)], f"FROM {source}")
-        right = (
-            f"SELECT {self.chance.choice(others).text} FROM {other} WHERE {checksum(others[0], self.salt())} % 5 = 0"
-        )
+        condition = f"{checksum(other_columns[0], self.salt())} % 5 = 0"
+        right = f"SELECT {self.chance.choice(other_columns).text} FROM {other} WHERE {condition}"
         return Relation(text=f"{left.text} EXCEPT {right}", columns=left.columns)
 
     def _both(self, depth: int) -> Relation:
         """Return a set operation on two parts of one query, which share rows."""
         below, name = self.relation(depth), self.name()
         chosen = self.chance.sample(below.columns, min(2, len(below.columns)))
-        names = ", ".join(each.text for each in chosen)
+        names = ", ".join(column.text for column in chosen)
         how = self.chance.choice(("INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"))
         parts = [f"SELECT {names} FROM {name} WHERE {self.condition(below.columns)}" for _ in range(2)]
         return Relation(text=f"WITH {name} AS ({below.text}) {parts[0]} {how} {parts[1]}", columns=tuple(chosen))
@@ -178,7 +177,7 @@ class Grammar(Expressions):
         source, known = self._from(depth)
         name, values = self.name(), [self.value(known, 1) for _ in range(2)]
         clause = f"FROM {source} LATERAL VIEW explode(array({values[0].text}, {values[1].text})) {name} AS {name}_e"
-        new = made(f"{name}_e", nullable=any(each.nullable for each in values))
+        new = made(f"{name}_e", nullable=any(column.nullable for column in values))
         return self._selected([*self.chance.sample(known, 1), new], clause)
 
     def _exists(self, depth: int) -> Relation:
@@ -208,7 +207,7 @@ class Grammar(Expressions):
 
     def _cte(self, depth: int) -> Relation:
         below, name, made_ = self.relation(depth), self.name(), self.name()
-        known = [each._replace(text=f"{made_}.{each.text}") for each in below.columns]
+        known = [column._replace(text=f"{made_}.{column.text}") for column in below.columns]
         chosen = self._selected(self.some(known), f"FROM {name} AS {made_}")
         return Relation(text=f"WITH {name} AS ({below.text}) {chosen.text}", columns=chosen.columns)
 
@@ -225,7 +224,7 @@ class Grammar(Expressions):
         columns = [made(f"{name}.c{place}", nullable=True) for place in range(width)]
         first = ", ".join(self.value(known, 1).text for _ in columns)
         last = made(f"concat_ws('', {columns[0].text}, {self.chance.choice(others).text})")
-        again = ", ".join(each.text for each in [*columns[1:], last])
+        again = ", ".join(column.text for column in [*columns[1:], last])
         names = ", ".join(f"c{place}" for place in range(width))
         text = (
             f"WITH RECURSIVE {name} (i, {names}) AS (SELECT 0, {first} FROM {source} UNION ALL SELECT {name}.i + 1, "

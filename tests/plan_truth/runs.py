@@ -94,11 +94,11 @@ def delta_session(platform: Platform) -> dict[str, str]:
 
 def read(events: Path) -> dict[str, PlanLineage]:
     """Return the lineage of each plan in a file of events, by the name of its query."""
-    decoder, found = msgspec.json.Decoder(RunEvent), {}
+    decoder, plan_lineages = msgspec.json.Decoder(RunEvent), {}
     for line in events.read_text().splitlines():
         facets = decoder.decode(line).run.facets
         if facets and facets.plan and facets.plan.plan:
             lineage = read_plan(facets.plan)
             for output in lineage.outputs:
-                found[output.name.rpartition("/")[2].removeprefix("out_")] = lineage
-    return found
+                plan_lineages[output.name.rpartition("/")[2].removeprefix("out_")] = lineage
+    return plan_lineages

@@ -44,7 +44,7 @@ def test_a_query_gives_the_expected_lineage(query: str, values: str, conditions:
 
 def test_sqlglots_own_lineage_does_not_separate_values_from_conditions() -> None:
     found = expected("SELECT CASE WHEN a > 1 THEN b END FROM (SELECT a, b + c AS b FROM t) AS x", TABLES)
-    assert [_names(each) for each in found.leaves] == ["t.a t.b t.c"]
+    assert [_names(leaf) for leaf in found.leaves] == ["t.a t.b t.c"]
 
 
 QUERY = "SELECT CASE WHEN a > 1 THEN b END FROM t WHERE c > 1"
@@ -62,13 +62,13 @@ QUERY = "SELECT CASE WHEN a > 1 THEN b END FROM t WHERE c > 1"
 )
 def test_each_wrong_edge_is_detected(value: Json, condition: Json, of_rows: Json, seen: list[str]) -> None:
     lineage, truth = _lineage(value, condition, of_rows), expected(QUERY, TABLES)
-    assert [f"{each.column} {each.what}" for each in differences("q", lineage, truth)] == seen
+    assert [f"{difference.column} {difference.what}" for difference in differences("q", lineage, truth)] == seen
     assert report(Ran(lineages={"q": lineage}, refused={}), {"q": truth}) == bool(seen)
 
 
 def test_a_plan_with_unknown_parts_a_missing_one_and_an_outdated_explanation_are_failures() -> None:
     lineage, truth = _lineage(B, A, C, known=False), expected(QUERY, TABLES)
-    assert [each.what for each in differences("q", lineage, truth)] == ["not exact: (('Unheard', 1),)"]
+    assert [difference.what for difference in differences("q", lineage, truth)] == ["not exact: (('Unheard', 1),)"]
     assert report(Ran(lineages={}, refused={"q": "refused"}), {"q": truth}) == 1
     assert report(Ran(lineages={"v14_q27": _lineage(B, A, C)}, refused={}), {"v14_q27": truth}) == 1
 
@@ -95,4 +95,4 @@ def test_an_explanation_covers_only_its_own_difference(value: Json, explained: b
     case: Json = {"k": "CaseWhen", "branches": [[A, value]]}
     columns = (alias(50, "c0", A), alias(51, "c1", A), alias(52, "c2", case))
     lineage = read_plan(facet(plans.writing(plans.project(source, *columns))))
-    assert [bool(each.reason) for each in differences("v14_q27", lineage, truth)] == [explained, explained]
+    assert [bool(difference.reason) for difference in differences("v14_q27", lineage, truth)] == [explained, explained]

@@ -52,7 +52,7 @@ def test_queries_are_sql_with_sources() -> None:
     texts = [query(seed) for seed in range(30)]
     assert all(parse_one(text, dialect="spark") for text in texts)
     chosen = next(text for text in map(query, range(1_000)) if re.match(r"SELECT \w+\.\w+ AS", text) and "OVER" in text)
-    assert any(each.values for each in expected(chosen, SCHEMA).columns)
+    assert any(sources.values for sources in expected(chosen, SCHEMA).columns)
 
 
 NOTHING = Changed(any=[], numbers=[], cells=[])

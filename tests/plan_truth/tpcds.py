@@ -48,24 +48,29 @@ def report(ran: Ran, truths: Mapping[str, Expected]) -> int:
     """Print the equal lineage and the differences; return 0 when every difference is explained."""
     missing = sorted(set(truths) - set(ran.lineages))
     found = [
-        each for name in truths if name not in missing for each in differences(name, ran.lineages[name], truths[name])
+        difference
+        for name in truths
+        if name not in missing
+        for difference in differences(name, ran.lineages[name], truths[name])
     ]
-    wrong = [each for each in found if not each.reason]
-    stale = sorted({at for at in EXPLAINED if at[0] in truths} - {(each.query, each.column) for each in found})
+    wrong = [difference for difference in found if not difference.reason]
+    stale = sorted(
+        {at for at in EXPLAINED if at[0] in truths} - {(difference.query, difference.column) for difference in found}
+    )
     for name in missing:
         out.print(f"{name}: no plan came. Spark: {ran.refused.get(name, 'no error')}")
     for each in found:
         out.print(_line(each))
     for name, column in stale:
         out.print(f"{name} column {column} is explained, and does not differ: delete the explanation")
-    columns = sum(len(each.columns) for each in truths.values())
-    differing = {(each.query, each.column) for each in found if each.column >= 0}
-    rows = len(truths) - len(missing) - len({each.query for each in found if each.column < 0})
+    columns = sum(len(truth.columns) for truth in truths.values())
+    differing = {(difference.query, difference.column) for difference in found if difference.column >= 0}
+    rows = len(truths) - len(missing) - len({difference.query for difference in found if difference.column < 0})
     out.print(
         f"{len(truths)} queries, {columns:,} columns: {columns - len(differing):,} columns with the same values and "
         f"conditions, {rows} queries with the same conditions of rows; "
-        f"{len({(each.query, each.column) for each in found if each.reason})} differences explained, "
-        f"{len({(each.query, each.column) for each in wrong}) + len(missing)} not"
+        f"{len({(entry.query, entry.column) for entry in found if entry.reason})} differences explained, "
+        f"{len({(difference.query, difference.column) for difference in wrong}) + len(missing)} not"
     )
     return 1 if wrong or missing or stale else 0
 

@@ -16,7 +16,7 @@ folder = Path(sys.argv[1])
 spark = SparkSession.builder.appName("Traced").getOrCreate()
 spark.udf.register("glued", lambda first, second: (first or "") + (second or ""))
 for table, (columns, rows) in json.loads((folder / "tables.json").read_text()).items():
-    schema = ", ".join(f"{each} string" for each in columns)
+    schema = ", ".join(f"{column} string" for column in columns)
     spark.createDataFrame([tuple(row) for row in rows], schema).coalesce(1).write.saveAsTable(table)
 
 target, made = json.loads((folder / "merge.json").read_text())

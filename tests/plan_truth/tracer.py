@@ -108,23 +108,23 @@ def trace(seeds: range, folder: Path, platform: Platform) -> int:
                 problems.append(f"{name}: {found}")
             else:
                 given[name] = found
-    seen = _watch({name: texts[name] for name in given}, given, folder, platform)
-    known = _EXPLAINED if platform == SPARK_3 else {}
+    seen_watch = _watch({name: texts[name] for name in given}, given, folder, platform)
+    known_explained = _EXPLAINED if platform == SPARK_3 else {}
     idle, explained = [], []
-    for name in sorted(set(given) & set(seen)):
-        differing = compare(name, given[name], seen[name])
-        explained += [each for each in differing if each in known]
-        problems += [each for each in differing if each not in known]
-        idle += [f"{name} {each}" for each in idle_conditions(given[name], seen[name])]
+    for name in sorted(set(given) & set(seen_watch)):
+        differing = compare(name, given[name], seen_watch[name])
+        explained += [each for each in differing if each in known_explained]
+        problems += [each for each in differing if each not in known_explained]
+        idle += [f"{name} {idle_condition}" for idle_condition in idle_conditions(given[name], seen_watch[name])]
     if len(idle) > _MOST_IDLE * sum(len(each.conditions) for name in given for each in given[name]):
         problems.append(f"{len(idle)} conditions change nothing: too many")
     for each in explained:
-        out.print(f"{each}, because {known[each]}", markup=False, soft_wrap=True)
+        out.print(f"{each}, because {known_explained[each]}", markup=False, soft_wrap=True)
     out.print(f"conditions that change nothing: {', '.join(idle) or 'none'}", markup=False, soft_wrap=True)
-    problems += [f"{name} was refused by Spark in a second run" for name in sorted(set(given) - set(seen))]
+    problems += [f"{name} was refused by Spark in a second run" for name in sorted(set(given) - set(seen_watch))]
     for each in problems:
         out.print(each, markup=False, soft_wrap=True)
-    out.print(_summary(seeds, given, seen, problems))
+    out.print(_summary(seeds, given, seen_watch, problems))
     return 1 if problems else 0
 
 
@@ -148,10 +148,10 @@ def _watch(
 
 def _summary(seeds: range, given: Mapping[str, list[Given]], seen: Mapping[str, Seen], problems: Sequence[str]) -> str:
     columns = [each for name in given for each in given[name]]
-    origins = sum(len(each) for of in seen.values() for each in of["origins"])
+    origins = sum(len(origin) for of in seen.values() for origin in of["origins"])
     return (
         f"seeds {seeds.start} to {seeds.stop - 1}: {len(given)} texts, {len(columns):,} columns, {origins:,} origins "
-        f"found, {sum(len(each.conditions) for each in columns):,} conditions, "
+        f"found, {sum(len(column.conditions) for column in columns):,} conditions, "
         f"{sum(of['runs'] for of in seen.values()):,} runs, {len(problems)} problems"
     )
 
@@ -161,13 +161,13 @@ def given_of(lineage: PlanLineage | None, text: str) -> list[Given] | str:
     if lineage is None or not lineage.exact or len(lineage.outputs) != 1:
         return f"no plan that is known whole: {lineage.unknown if lineage else 'no plan'}"
     (output,) = lineage.outputs
-    of_rows = {".".join(source_of(each)) for each in output.rows}
+    of_rows = {".".join(source_of(row)) for row in output.rows}
     merged = text.startswith("MERGE ")
     names = _MERGED_COLUMNS if merged else [f"c{place}" for place in range(len(output.schema))]
     return [
         Given(
             frozenset(".".join(each) for each in sources.values),
-            frozenset({".".join(each) for each in sources.conditions} | of_rows),
+            frozenset({".".join(condition) for condition in sources.conditions} | of_rows),
         )
         for sources in columns_of(output, names)
     ]

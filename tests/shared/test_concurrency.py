@@ -18,7 +18,7 @@ _SECONDS = 60
 
 
 def test_calls_during_an_execution_return_at_once_and_share_one_more_execution() -> None:
-    one, began, go_on = SingleFlight(), threading.Event(), threading.Event()
+    single_flight, began, go_on = SingleFlight(), threading.Event(), threading.Event()
     results: list[str] = []
 
     def work(by: str) -> None:
@@ -27,10 +27,10 @@ def test_calls_during_an_execution_return_at_once_and_share_one_more_execution()
         assert go_on.wait(_SECONDS)
 
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(one.run, partial(work, "first"))
+        first = pool.submit(single_flight.run, partial(work, "first"))
         assert began.wait(_SECONDS)
         for _ in range(3):
-            one.run(partial(work, "another"))
+            single_flight.run(partial(work, "another"))
         assert results == ["first"]
         go_on.set()
         first.result(_SECONDS)

@@ -190,13 +190,13 @@ def settle_down(
     quiet_since = time.monotonic()
     while True:
         try:
-            found = reporting_status(parts.storage)
-            left = found.in_progress + found.publish_queue
+            status = reporting_status(parts.storage)
+            left = status.in_progress + status.publish_queue
             if not left:
                 return swept
             if left != before:
                 before, quiet_since = left, time.monotonic()
-                tell(f"{found.in_progress} events in progress, {found.publish_queue} processes to be published")
+                tell(f"{status.in_progress} events in progress, {status.publish_queue} processes to be published")
             if time.monotonic() - quiet_since > (4 if hurry else 20):  # no worker works on the rest
                 if hurry:
                     break_leases(world)
@@ -208,7 +208,7 @@ def settle_down(
             time.sleep(1)
             continue
         if time.monotonic() > deadline:
-            raise TimeoutError(f"the work does not end: {found}")
+            raise TimeoutError(f"the work does not end: {status}")
         time.sleep(0.5)
 
 
@@ -228,16 +228,16 @@ def differences(world: World, sent: Sequence[bytes]) -> list[str]:
     """Return the differences from a world in which nothing was killed."""
     parts = parts_of(world)
     history = translate_history(map(decode, sent))
-    expected = {each.qualified_name: process_entity(each) for each in history.processes}
-    held = list(_processes(world))
-    twice = [name for name, count in Counter(held).items() if count > 1]
+    expected = {process.qualified_name: process_entity(process) for process in history.processes}
+    held_processes = list(_processes(world))
+    twice = [name for name, count in Counter(held_processes).items() if count > 1]
     differing = [name for name, entity in expected.items() if _read(parts, entity) != entity]
     found = reporting_status(parts.storage)
     states, reasons = expected_states(history, sent)
     counts = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
     wrong = {
-        f"{len(set(expected) - set(held))} processes are missing": set(expected) - set(held),
-        f"{len(set(held) - set(expected))} processes are too many": set(held) - set(expected),
+        f"{len(set(expected) - set(held_processes))} processes are missing": set(expected) - set(held_processes),
+        f"{len(set(held_processes) - set(expected))} processes are too many": set(held_processes) - set(expected),
         f"{len(twice)} processes exist twice": twice,
         f"{len(differing)} processes differ: {differing[:3]}": differing,
         f"{found.received} events received of {len(set(sent))} sent": found.received != len(set(sent)),
@@ -265,6 +265,6 @@ def _processes(world: World) -> Iterator[str]:
         )
         answer.raise_for_status()
         entities: list[dict[str, Any]] = answer.json().get("entities") or []
-        yield from (each["attributes"]["qualifiedName"] for each in entities)
+        yield from (entity["attributes"]["qualifiedName"] for entity in entities)
         if len(entities) < size:
             return

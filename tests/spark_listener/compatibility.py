@@ -29,7 +29,7 @@ from throughline.project import BUILD
 JOB = Path(__file__).parent / "compatible_job.py"
 SPARK_33 = replace(SPARK_3, spark="3.3.4", delta="2.3.0", delta_artifact="delta-core_2.12", java=(8, 11, 17))
 SPARK_34 = replace(SPARK_3, spark="3.4.4", delta="2.4.0", delta_artifact="delta-core_2.12", java=(8, 11, 17))
-SPARKS = {each.short: each for each in (SPARK_33, SPARK_34, SPARK_3, SPARK_4)}
+SPARKS = {platform.short: platform for platform in (SPARK_33, SPARK_34, SPARK_3, SPARK_4)}
 ORDERS = {
     "first": (LISTENER_CLASS, PLAN_LISTENER),
     "last": (PLAN_LISTENER, LISTENER_CLASS),
@@ -103,7 +103,7 @@ def outcome(platform: Platform, listener: str, order: str) -> Outcome:
     if result.problem:
         return replace(found, problems=(result.problem,))
     facets = [_facet(line) for line in _lines(plans) if b"create_view_command" not in line]
-    facets = [each for each in facets if "plan" in each or "problem" in each]
+    facets = [facet for facet in facets if "plan" in facet or "problem" in facet]
     return replace(
         found,
         plans=len(facets),
@@ -123,14 +123,16 @@ def _problems(runs: Sequence[MergedRun], facets: Sequence[Mapping[str, object]],
         yield f"{len(unlike)} plans with joined={not joined}"
     yield from (f"a plan is missing: {facet['problem']}" for facet in facets if "problem" in facet)
     for name, truth in COLUMNS.items():
-        own = [each for run in runs for each in run.outputs if each.key[1].endswith(f"/{name}")]
-        found = {column: _sources(parts) for each in own for column, parts in each.fields}
+        own_merged_datasets = [output for run in runs for output in run.outputs if output.key[1].endswith(f"/{name}")]
+        found = {
+            column: _sources(parts) for merged_dataset in own_merged_datasets for column, parts in merged_dataset.fields
+        }
         if found != truth:
             yield f"{name} is {found}"
     if not any(run.ended == "FAIL" for run in runs):
         yield "no failure"
     if not any(
-        each.key[1].endswith("/target") and dict(each.fields).get("name") for run in runs for each in run.outputs
+        output.key[1].endswith("/target") and dict(output.fields).get("name") for run in runs for output in run.outputs
     ):
         yield "MERGE has no columns"
 
@@ -148,7 +150,11 @@ def _merged(*files: Path) -> Iterator[MergedRun]:
 
 
 def _sources(parts: Iterable[OutputField]) -> set[str]:
-    return {f"{each.name.rpartition('/')[2]}.{each.field}" for part in parts for each in part.input_fields or ()}
+    return {
+        f"{input_field.name.rpartition('/')[2]}.{input_field.field}"
+        for part in parts
+        for input_field in part.input_fields or ()
+    }
 
 
 def _facet(line: bytes) -> dict[str, object]:
@@ -175,7 +181,7 @@ def main() -> int:
         for order in options.order or ORDERS:
             versions = (LISTENER_VERSION,) if order == "absent" else tuple(options.listener or LISTENER_VERSIONS)
             left_out = NOT_ON_SPARK_4 if SPARKS[short] == SPARK_4 else frozenset()
-            for listener in (each for each in versions if each not in left_out):
+            for listener in (version for version in versions if version not in left_out):
                 found = outcome(SPARKS[short], listener, order)
                 bad += bool(found.problems)
                 sys.stdout.write(f"{found}\n")

@@ -17,4 +17,4 @@ def test_every_class_runs_on_java_8() -> None:
     with zipfile.ZipFile(plan_jar()) as jar:
         classes = [jar.read(name) for name in jar.namelist() if name.endswith(".class")]
     assert classes
-    assert {struct.unpack(">IHH", each[:8])[2] for each in classes} == {JAVA_8}
+    assert {struct.unpack(">IHH", content[:8])[2] for content in classes} == {JAVA_8}

@@ -159,16 +159,16 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         planted=planted,
         losing=losing,
         listener=[json.loads(line) for line in events.read_text().splitlines()],
-        stops={each["name"]: each["stop"] for each in stops},
+        stops={stop["name"]: stop["stop"] for stop in stops},
         log=result.log.read_text(),
     )
 
 
 def test_each_write_is_sent_under_the_listeners_own_run_id(ran: Ran) -> None:
-    writes = [each for each in ran.events if "insert_into_hadoop_fs_relation" in each["job"]["name"]]
+    writes = [event for event in ran.events if "insert_into_hadoop_fs_relation" in event["job"]["name"]]
     assert len(writes) == 10
     assert {each["run"]["runId"] for each in writes} <= {each["run"]["runId"] for each in ran.listener}
-    assert {each["run"]["facets"]["throughline_plan"]["joined"] for each in ran.events} == {True}
+    assert {event["run"]["facets"]["throughline_plan"]["joined"] for event in ran.events} == {True}
 
 
 def test_a_request_has_the_configured_address_headers_and_key(ran: Ran) -> None:
@@ -191,9 +191,9 @@ def test_planted_statements_are_read(ran: Ran) -> None:
     runs = (decode(body).body for body in ran.planted)
     facets = [run.run.facets.plan for run in runs if isinstance(run, RunEvent) and run.run.facets]
     lineages = [read_plan(facet) for facet in facets if facet and facet.plan]
-    written = {output.name.rpartition("/")[2] for each in lineages if each.exact for output in each.outputs}
+    written = {output.name.rpartition("/")[2] for lineage in lineages if lineage.exact for output in lineage.outputs}
     assert written >= {"secrets", "signed", "delta", "secret_delta", "secret_parts", "secret_copy", "out"}
-    read = {each.name.rpartition("/")[2] for lineage in lineages for each in lineage.inputs}
+    read = {merged_dataset.name.rpartition("/")[2] for lineage in lineages for merged_dataset in lineage.inputs}
     assert read >= {"secrets", "signed", "delta", "in"}
     plans = "".join(_plan(json.loads(body)) for body in ran.planted)
     for host in ("thin:@//host:1521/sales", "mysql://host:3306/shop", "postgresql://host/shop", "sqlserver://host;"):
@@ -218,7 +218,7 @@ def test_no_planted_value_is_stored(ran: Ran, redact: Redact | None) -> None:
 
 
 def test_a_failed_write_is_a_fail_with_only_the_exceptions_class(ran: Ran) -> None:
-    (failed,) = (each for each in ran.events if "/failed" in _plan(each) and each["eventType"] == "FAIL")
+    (failed,) = (event for event in ran.events if "/failed" in _plan(event) and event["eventType"] == "FAIL")
     assert failed["run"]["facets"]["throughline_plan"]["failed"].startswith("org.apache.spark.")
 
 

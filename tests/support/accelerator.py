@@ -23,7 +23,7 @@ _TYPES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 def add_types(call: Call) -> None:
     """Create those of the types that are missing."""
-    present = {found["name"] for found in call("GET types/typedefs?type=entity", None).json()["entityDefs"]}
+    present = {entity_def["name"] for entity_def in call("GET types/typedefs?type=entity", None).json()["entityDefs"]}
     definitions = [
         {
             "category": "ENTITY",

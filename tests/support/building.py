@@ -72,7 +72,7 @@ def body(
             "facets": kinds if job_facets is None else dict(job_facets),
         },
         "inputs": [dataset(each) if isinstance(each, str) else each for each in inputs],
-        "outputs": [dataset(each) if isinstance(each, str) else each for each in outputs],
+        "outputs": [dataset(output) if isinstance(output, str) else output for output in outputs],
     }
 
 

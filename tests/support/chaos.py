@@ -48,8 +48,8 @@ def simulate_history(
         span=5.0,
         duplicates=duplicates,
     )
-    found = Simulation(bodies, scenario, storage=storage).simulate()
-    deaths = sum(count for kind, count in found.faults.met.items() if kind.startswith("death"))
+    outcome = Simulation(bodies, scenario, storage=storage).simulate()
+    deaths = sum(count for kind, count in outcome.faults.met.items() if kind.startswith("death"))
     return Outcome(
-        storage=found.storage, catalog=found.catalog, deaths=deaths, calls=found.calls, left_due=found.left_due
+        storage=outcome.storage, catalog=outcome.catalog, deaths=deaths, calls=outcome.calls, left_due=outcome.left_due
     )

@@ -96,8 +96,8 @@ def put_blob(storage: Storage, container: str, name: str, data: bytes) -> None:
 
 
 def _events(world: VerifyContext, run: str) -> list[StoredEvent]:
-    found = (stored_from_blob(fact.name) for fact in world.storage.blobs(EVENTS))
-    return [stored for stored in found if stored.run_id == run_id(run)]
+    stored_events = (stored_from_blob(fact.name) for fact in world.storage.blobs(EVENTS))
+    return [stored for stored in stored_events if stored.run_id == run_id(run)]
 
 
 def _application(world: VerifyContext, name: str) -> OpenApplication:
@@ -204,10 +204,10 @@ def _lost_part(world: VerifyContext) -> None:
 
 def _outdated_part(world: VerifyContext) -> None:
     key = _entry(world, "/out").process
-    one, other = (world.storage.read(PROCESSES, key, run_id(name)) for name in ("app1", "app2"))
-    assert one
+    row, other = (world.storage.read(PROCESSES, key, run_id(name)) for name in ("app1", "app2"))
+    assert row
     assert other
-    world.storage.upsert(PROCESSES, replace(other, values={**other.values, "part": one.values["part"]}))
+    world.storage.upsert(PROCESSES, replace(other, values={**other.values, "part": row.values["part"]}))
 
 
 def _lost_publish_queue_row(world: VerifyContext) -> None:
@@ -241,15 +241,17 @@ def _write(world: VerifyContext, entity: ProcessEntity) -> None:
 
 def _removed_input(world: VerifyContext) -> None:
     """Remove an input and keep the guid, as other clients do; with soft deletes ours would create the process again."""
-    held = _entity_in_catalog(world, "/out")
-    _write(world, replace(held, inputs=held.inputs[:1]))
-    (now,) = world.catalog.read_processes([held.qualified_name]).values()
+    held_process_entity = _entity_in_catalog(world, "/out")
+    _write(world, replace(held_process_entity, inputs=held_process_entity.inputs[:1]))
+    (now,) = world.catalog.read_processes([held_process_entity.qualified_name]).values()
     put_entry(world.storage, replace(_entry(world, "/out"), guid=now.guid))
 
 
 def _removed_column_mapping(world: VerifyContext) -> None:
-    held = _entity_in_catalog(world, "/out")
-    _write(world, replace(held, attributes=tuple({**dict(held.attributes), "columnMapping": "[]"}.items())))
+    held_entity = _entity_in_catalog(world, "/out")
+    _write(
+        world, replace(held_entity, attributes=tuple({**dict(held_entity.attributes), "columnMapping": "[]"}.items()))
+    )
 
 
 def _wrong_guid(world: VerifyContext) -> None:
@@ -268,8 +270,10 @@ def _orphan_process(world: VerifyContext) -> None:
     """Plant a process without any record; the placeholder of its output then has no process on record either."""
     sink = asset_entity(asset("/nobodys"))
     world.catalog.create_assets([sink])
-    wanted = replace(_entity_in_catalog(world, "/out"), qualified_name=process(sink="/nobodys").qualified_name)
-    _write(world, replace(wanted, outputs=(sink.key,)))
+    wanted_process_entity = replace(
+        _entity_in_catalog(world, "/out"), qualified_name=process(sink="/nobodys").qualified_name
+    )
+    _write(world, replace(wanted_process_entity, outputs=(sink.key,)))
 
 
 def _process_removed_in_the_ledger_only(world: VerifyContext) -> None:

@@ -48,11 +48,15 @@ def declared_of(events: Iterable[Event]) -> Declared:
     ordered = sorted((event for event in events if event.body), key=lambda event: event.run_id)
     found: Declared = {kind: set() for kind in KINDS}
     for event in ordered:
-        for each in quality_results(event.body, _PLACE) if event.body else ():
-            kind, value = ("tests", each.success) if each.kind == TEST else ("measures", each.value)
-            found[kind].add((each.dataset.removeprefix(_ROOT), each.column, each.name, value))
-    for _, own in groupby(ordered, key=lambda event: event.run_id):
-        run_events = list(own)
+        for quality_result in quality_results(event.body, _PLACE) if event.body else ():
+            kind, value = (
+                ("tests", quality_result.success) if quality_result.kind == TEST else ("measures", quality_result.value)
+            )
+            found[kind].add(
+                (quality_result.dataset.removeprefix(_ROOT), quality_result.column, quality_result.name, value)
+            )
+    for _, own_events in groupby(ordered, key=lambda event: event.run_id):
+        run_events = list(own_events)
         run = merge(run_events)
         for kind, row in _of_run(run):
             found[kind].add(row)
@@ -66,8 +70,16 @@ def _of_run(run: MergedRun) -> Iterator[tuple[str, Row]]:
     named = [
         (job, run.job_tags, run.owners, run.description),
         (f"run {run.job.name}", run.tags, (), ""),
-        *((each.name.removeprefix(_ROOT), each.tags, each.owners, each.description) for each in run.inputs),
-        *((each.name.removeprefix(_ROOT), each.tags, each.owners, each.description) for each in run.outputs),
+        *(
+            (
+                merged_dataset.name.removeprefix(_ROOT),
+                merged_dataset.tags,
+                merged_dataset.owners,
+                merged_dataset.description,
+            )
+            for merged_dataset in run.inputs
+        ),
+        *((output.name.removeprefix(_ROOT), output.tags, output.owners, output.description) for output in run.outputs),
     ]
     for name, tags, owners, description in named:
         for key, value, column in tags:

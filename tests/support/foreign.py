@@ -26,7 +26,7 @@ _MAPPING = {"name": "columnMapping", "typeName": "string", "isOptional": True, "
 
 def add_types(call: Call) -> None:
     """Create those of the types that are missing."""
-    present = {each["name"] for each in call("GET types/typedefs?type=entity", None).json()["entityDefs"]}
+    present = {entity_def["name"] for entity_def in call("GET types/typedefs?type=entity", None).json()["entityDefs"]}
     definitions = [
         {
             "category": "ENTITY",

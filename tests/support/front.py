@@ -112,11 +112,11 @@ class Front:
     @contextmanager
     def holding(self, body: bytes) -> Iterator[HeldRequest]:
         """Hold back the second half of this body, as a slow network does, until the end of the block at the latest."""
-        held = self._held[body] = HeldRequest()
+        held_request = self._held[body] = HeldRequest()
         try:
-            yield held
+            yield held_request
         finally:
-            held.go_on()
+            held_request.go_on()
             del self._held[body]
 
     @contextmanager

@@ -56,7 +56,7 @@ def random_document(
 ) -> LineageDocument:
     """Return a random document with history: processes of random edges, each valid for a random time."""
     draw = random.Random(seed)
-    known: list[KnownProcess] = []
+    known_processes: list[KnownProcess] = []
     history: list[Interval] = []
     for number in range(processes):
         output = f"z{number % 3}/t{draw.randrange(tables)}"
@@ -64,7 +64,9 @@ def random_document(
         if not inputs:
             continue
         made = process(f"p{number}", " ".join(sorted(inputs)), output)
-        known.append(KnownProcess(process=made, first=NOON, last=NOON + hours * HOUR, last_run=f"run{number}"))
+        known_processes.append(
+            KnownProcess(process=made, first=NOON, last=NOON + hours * HOUR, last_run=f"run{number}")
+        )
         for read in sorted(inputs):
             history.append(_interval(draw, made.qualified_name, (f"{read}.", f"{output}."), TABLE, hours))
             for _ in range(draw.randint(0, columns)):
@@ -73,10 +75,17 @@ def random_document(
                 written = f"{output}." if kind == "INDIRECT" else other
                 history.append(_interval(draw, made.qualified_name, (one, written), kind, hours))
     unique = {
-        (each.process, each.input, each.input_column, each.output, each.output_column, each.kind): each
-        for each in history
+        (
+            interval.process,
+            interval.input,
+            interval.input_column,
+            interval.output,
+            interval.output_column,
+            interval.kind,
+        ): interval
+        for interval in history
     }
-    return document_of("lake", known, history=unique.values())
+    return document_of("lake", known_processes, history=unique.values())
 
 
 def _interval(draw: random.Random, name: str, ends: tuple[str, str], kind: str, hours: int) -> Interval:

@@ -65,11 +65,11 @@ def lineage(
         | {n.partition(".")[0] for n in names}
     )
     numbers = {name: number for number, name in enumerate(datasets)}
-    held = sorted(
+    held_columns = sorted(
         Column(numbers[name.partition(".")[0]], name.partition(".")[2], constant=name in set(constants))
         for name in names
     )
-    places = {f"{datasets[each.dataset]}.{each.name}": number for number, each in enumerate(held)}
+    places = {f"{datasets[column.dataset]}.{column.name}": number for number, column in enumerate(held_columns)}
     makers = sorted({each.job for each in given})
     moments = sorted(
         {NOW - timedelta(days=each) for one in given for each in (one.since, one.until) if each is not None}
@@ -128,7 +128,7 @@ def lineage(
         history=history,
         times=tuple(moments),
         datasets=tuple(Dataset(qualified_name=f"abfss://lake/{name}", type="fs_path", name=name) for name in datasets),
-        columns=tuple(held),
+        columns=tuple(held_columns),
         processes=tuple(process(name) for name in makers),
         flows=tuple(sorted(flows)),
         edges=tuple(sorted(edges)),
@@ -167,8 +167,8 @@ def column_number(document: LineageDocument, column: str) -> int:
     dataset, _, name = column.partition(".")
     return next(
         number
-        for number, each in enumerate(document.columns)
-        if each.name == name and document.datasets[each.dataset].name == dataset
+        for number, column in enumerate(document.columns)
+        if column.name == name and document.datasets[column.dataset].name == dataset
     )
 
 

@@ -7,6 +7,8 @@ from shared.catalog.memory import MemoryCatalog
 def catalog_with_other_guids() -> MemoryCatalog:
     """Return an empty catalog whose guids differ from those of all other catalogs."""
     catalog = MemoryCatalog()
-    made = [AssetEntity(type="x", qualified_name=str(each), attributes=(("name", "x"),)) for each in range(500)]
-    catalog.remove(list(catalog.create_assets(made).values()))
+    asset_entities = [
+        AssetEntity(type="x", qualified_name=str(each), attributes=(("name", "x"),)) for each in range(500)
+    ]
+    catalog.remove(list(catalog.create_assets(asset_entities).values()))
     return catalog

@@ -97,5 +97,5 @@ X, Y, Z = ("x", "int"), ("y", "string"), ("z", "date")
 
 
 def entity(catalog: MemoryCatalog) -> ProcessEntity:
-    (found,) = catalog.processes.values()
-    return found
+    (process_entity,) = catalog.processes.values()
+    return process_entity

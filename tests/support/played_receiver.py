@@ -100,8 +100,8 @@ class PlayedReceiver:
 
     def accepts(self, process: ReceiverProcess, key: str) -> bool:
         """Whether the key opens the route of the receiver at this process."""
-        held = self.keys[process.named]
-        return key in {*held["host"].values(), *held["receiver_function"].values()}
+        held_key = self.keys[process.named]
+        return key in {*held_key["host"].values(), *held_key["receiver_function"].values()}
 
     def _keys(self, options: dict[str, str]) -> Any:
         match = _URL.match(options["--url"])

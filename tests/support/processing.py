@@ -56,13 +56,13 @@ class Watched:
 
 def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
     """Post the events; return those that are new in storage, in that order."""
-    found = []
+    stored_events = []
     for body in bodies:
         place = stored(decode(body), digest_of(body))
         is_new = storage.get(EVENTS, place.blob) is None
         if receive(storage, body, most_bytes=1_000_000).ignored is None and is_new:
-            found.append(place)
-    return found
+            stored_events.append(place)
+    return stored_events
 
 
 def settle(storage: Any, event: StoredEvent) -> bool:

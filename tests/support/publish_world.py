@@ -81,8 +81,8 @@ def the_ledger(storage: Storage) -> LedgerEntry:
 
 def process_in(catalog: Catalog, name: str) -> ProcessEntity | None:
     """The process of this name in a catalog of any kind."""
-    held = catalog.read_processes([name]).get(name)
-    return held.entity if held else None
+    held_process = catalog.read_processes([name]).get(name)
+    return held_process.entity if held_process else None
 
 
 class UnreliableCatalog(MemoryCatalog):

@@ -18,8 +18,8 @@ from tests.support.processing import post, settle
 
 def process_in(catalog: Catalog, qualified_name: str) -> ProcessEntity | None:
     """A process in the catalog."""
-    found = catalog.read_processes([qualified_name]).get(qualified_name)
-    return found.entity if found else None
+    held_process = catalog.read_processes([qualified_name]).get(qualified_name)
+    return held_process.entity if held_process else None
 
 
 def context_of(storage: Storage, catalog: Catalog, options: PublishOptions | None = None) -> PublishContext:

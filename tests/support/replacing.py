@@ -5,6 +5,6 @@ from pathlib import Path
 
 def replace_text(file: Path, text: str) -> None:
     """Write the text beside the file, and put it in its place in one step."""
-    fresh = file.with_suffix(".new")
-    fresh.write_text(text)
-    fresh.replace(file)
+    fresh_path = file.with_suffix(".new")
+    fresh_path.write_text(text)
+    fresh_path.replace(file)

@@ -81,9 +81,9 @@ class Runtime:
         context = self.context
         return Publisher(context=replace(context, publishing=replace(context.publishing, **options))).publish()
 
-    def sweep(self, after: timedelta = timedelta(minutes=1)) -> SweepResult:
+    def sweep(self, duration_after: timedelta = timedelta(minutes=1)) -> SweepResult:
         """Sweep some time later."""
-        self.now += after
+        self.now += duration_after
         options = SweepOptions(
             end_timeout=self.end_timeout, names=self.names, closing=self.closing, now=lambda: self.now
         )

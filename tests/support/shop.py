@@ -48,7 +48,7 @@ def commit(folder: Path, files: Mapping[str, str | None]) -> None:
 
 def recorded_shop() -> Parts:
     """The lineage of the project: raw → stg_orders → mart → report, and loaded → cities."""
-    made = Parts()
+    parts = Parts()
     ways: tuple[tuple[str, str, dict[str, str]], ...] = (
         ("raw.orders", "stg_orders", {"id": "id", "amount": "amount", "email": "email"}),
         ("stg_orders", "mart", {"id": "id", "total": "amount"}),
@@ -69,7 +69,7 @@ def recorded_shop() -> Parts:
             inputs=[dataset(f"db.main.{read}", DUCKDB)],
             outputs=[output],
         )
-        for place in post(made.storage, packed(event)):
-            settle(made.storage, place)
-    publish(made.storage, made.catalog, made.worker.publishing)
-    return made
+        for place in post(parts.storage, packed(event)):
+            settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    return parts

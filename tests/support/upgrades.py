@@ -63,10 +63,10 @@ def busy(front: Front, sender: Listener, name: str, by: str = "") -> Iterator[He
         front.route(by)
     body = event(name, "START", "10:00:00", inputs=["/a"], application="slow")
     with ThreadPoolExecutor(1) as thread:
-        with front.holding(body) as held:
+        with front.holding(body) as held_request:
             emitted = thread.submit(sender.emit, body)
-            held.wait()
-            yield held
+            held_request.wait()
+            yield held_request
         emitted.result()
 
 

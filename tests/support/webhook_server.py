@@ -63,7 +63,9 @@ def judge_slack(document: Any, _raw: bytes) -> list[str]:
             if not isinstance(elements, list) or not 1 <= len(elements) <= 10:
                 wrong.append(f"{place} has no elements, or too many")
             else:
-                wrong += [each for one in elements for each in _slack_text(one, {"plain_text", "mrkdwn"}, 3000, place)]
+                wrong += [
+                    each for element in elements for each in _slack_text(element, {"plain_text", "mrkdwn"}, 3000, place)
+                ]
         else:
             wrong.append(f"{place} is of an unknown type")
     return wrong

@@ -88,7 +88,7 @@ def _table(number: int, draw: random.Random) -> _Table:
     )
 
 
-def _event(number: int, written: _Table, read: list[_Table], draw: random.Random) -> dict[str, Any]:
+def _event(number: int, written_table: _Table, read: list[_Table], draw: random.Random) -> dict[str, Any]:
     def origin(place: int, kind: str, how: str, *, masking: bool = False) -> dict[str, Any]:
         table = draw.choice(read)
         step = {"type": kind, "subtype": how, "description": "", "masking": masking}
@@ -96,7 +96,7 @@ def _event(number: int, written: _Table, read: list[_Table], draw: random.Random
 
     fields = {
         column: {"inputFields": [origin(at, "DIRECT", draw.choice(_HOW), masking=draw.random() < _MASKED)]}
-        for at, column in enumerate(written.columns)
+        for at, column in enumerate(written_table.columns)
     }
     conditions = [origin(place, "INDIRECT", "FILTER") for place in range(_CONDITIONS)]
     run, application = (str(UUID(int=draw.getrandbits(128), version=4)) for _ in range(2))
@@ -127,12 +127,12 @@ def _event(number: int, written: _Table, read: list[_Table], draw: random.Random
                 }
             },
         },
-        "inputs": [{**each.place, "facets": _schema(each)} for each in read],
+        "inputs": [{**table.place, "facets": _schema(table)} for table in read],
         "outputs": [
             {
-                **written.place,
+                **written_table.place,
                 "facets": {
-                    **_schema(written),
+                    **_schema(written_table),
                     "columnLineage": {
                         **_meta("1-2-0/ColumnLineageDatasetFacet"),
                         "fields": fields,
@@ -145,7 +145,7 @@ def _event(number: int, written: _Table, read: list[_Table], draw: random.Random
 
 
 def _schema(table: _Table) -> dict[str, Any]:
-    fields = [{"name": each, "type": "string"} for each in table.columns]
+    fields = [{"name": column, "type": "string"} for column in table.columns]
     return {"schema": {**_meta("1-1-1/SchemaDatasetFacet"), "fields": fields}}
 
 

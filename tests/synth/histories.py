@@ -66,9 +66,9 @@ def synthesize(
 
     Raises NoTemplatesError when `templates` holds no captured events.
     """
-    known = read_templates(templates)
+    known_templates = read_templates(templates)
     draw = random.Random(seed)
-    jobs = _jobs(known, events, draw)
+    jobs = _jobs(known_templates, events, draw)
     history = _History(draw=draw, files=ArchiveFiles(root=folder), jobs=jobs, left=events)
     day = 0
     while history.left > 0:
@@ -88,7 +88,7 @@ def synthesize(
 
 def _jobs(known: Templates, events: int, draw: random.Random) -> list[_Job]:
     """The jobs of the estate: of ten six whole applications, two steps of chains, one point of a star, one stream."""
-    found: list[_Job] = []
+    jobs: list[_Job] = []
     for number in range(max(_FEWEST_JOBS, events // _EVENTS_A_JOB)):
         kind, turn = number % 10, number // 10
         if kind in {6, 7}:
@@ -108,7 +108,7 @@ def _jobs(known: Templates, events: int, draw: random.Random) -> list[_Job]:
                 if kind == 9
                 else known.applications[draw.randrange(len(known.applications))]
             )
-        found.append(
+        jobs.append(
             _Job(
                 number=number,
                 template=template,
@@ -120,7 +120,7 @@ def _jobs(known: Templates, events: int, draw: random.Random) -> list[_Job]:
                 rounds=draw.choice((4, 8, 16, 64)) if kind == 9 else 0,
             )
         )
-    return sorted(found, key=lambda job: (job.minute, job.number))
+    return sorted(jobs, key=lambda job: (job.minute, job.number))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,7 +154,7 @@ class _History:
             self._application(job, moment, day, self._ids(job, always), failed=False)
 
     def _ids(self, job: _Job, known: dict[bytes, bytes]) -> dict[bytes, bytes]:
-        return {each: known.get(each) or _uuid(self.draw) for each in job.template.ids}
+        return {content: known.get(content) or _uuid(self.draw) for content in job.template.ids}
 
     def _application(self, job: _Job, start: datetime, day: int, ids: dict[bytes, bytes], *, failed: bool) -> None:
         changed = bool(job.changes) and day >= job.changes

@@ -170,12 +170,14 @@ def _single(name: str, lines: Sequence[tuple[bytes, Event]], *, inputs: int) -> 
     for run in dict.fromkeys(event.run_id for _, event in lines):
         own = [(raw, event) for raw, event in lines if event.run_id == run]
         bodies = [event.body for _, event in own if event.body]
-        read = sorted({each.name for body in bodies for each in body.inputs or ()})
-        written = sorted({each.name for body in bodies for each in body.outputs or ()})
-        has_columns = any(each.facets and each.facets.column_lineage for body in bodies for each in body.outputs or ())
-        if has_columns and len(read) == inputs and len(written) == 1 and not {*read} & {*written}:
+        read = sorted({dataset.name for body in bodies for dataset in body.inputs or ()})
+        written_names = sorted({output.name for body in bodies for output in body.outputs or ()})
+        has_columns = any(
+            output.facets and output.facets.column_lineage for body in bodies for output in body.outputs or ()
+        )
+        if has_columns and len(read) == inputs and len(written_names) == 1 and not {*read} & {*written_names}:
             application = [(raw, event) for raw, event in lines if _is_application(event)]
-            places = tuple(place.encode() for place in (*read, *written))
+            places = tuple(place.encode() for place in (*read, *written_names))
             return Template.of(name, [*application[:1], *own, *application[1:]], places)
     raise NoTemplatesError(f"No captured run reads {inputs} data sets and writes one with columns")
 

@@ -42,8 +42,8 @@ def test_the_client_reads_lineage_and_processes_from_the_record(empty_account: s
         ("nightly.adaptive_spark_plan.out", "contributed", "")
     ]
     assert list(client.runs("other.*")) == []
-    found = client.lineage(process.outputs[0].qualified_name, column="id", direction="upstream")
-    assert [(dataset.name, column) for dataset, column in found.columns] == [("raw", "id")]
+    lineage = client.lineage(process.outputs[0].qualified_name, column="id", direction="upstream")
+    assert [(dataset.name, column) for dataset, column in lineage.columns] == [("raw", "id")]
     impact = client.ask("impact", dataset="raw", column="id", limit=5)
     assert [affected["columns"] for affected in impact["results"]] == [["id"]]
     assert client.ask("ways", from_="raw", to="clean")["total"] == 1
@@ -56,9 +56,9 @@ def test_the_client_reads_lineage_and_processes_from_the_record(empty_account: s
     ):
         with pytest.raises(error, match=message):
             client.ask(question, **parameters)
-    with pytest.raises(throughline.UnknownError) as caught:
+    with pytest.raises(throughline.UnknownError) as error_info:
         client.lineage("no_such_table")
-    assert isinstance(caught.value, throughline.ThroughlineError)
+    assert isinstance(error_info.value, throughline.ThroughlineError)
 
 
 @pytest.mark.azurite

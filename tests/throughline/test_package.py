@@ -81,13 +81,13 @@ def test_the_package_stays_below_the_size_limit(package: Package) -> None:
 
 
 def test_the_package_contains_only_the_files_that_azure_needs(package: Package) -> None:
-    own = {name for name in names(package) if not name.startswith(f"{PACKAGES}/")}
-    sources = {name for name in own if "__pycache__" not in name}
+    own_names = {name for name in names(package) if not name.startswith(f"{PACKAGES}/")}
+    sources = {name for name in own_names if "__pycache__" not in name}
     expected = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("shared/**/*.py")}
     expected |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("*_function/*") if path.is_file()}
     expected = {name for name in expected if not name.startswith(OF_LINEAGE)}
     assert sources - {NAMES, WATCH} == expected | {"host.json", PACKAGE_FILE}
-    installed = {name.removeprefix(f"{PACKAGES}/").partition("/")[0] for name in names(package) - own}
+    installed = {name.removeprefix(f"{PACKAGES}/").partition("/")[0] for name in names(package) - own_names}
     assert {"azure", "pyapacheatlas", "msgspec", "sqlglot", "cryptography"} <= installed
     assert not {"pyspark", "pytest", "typer", "rich", "bin"} & installed
     assert not [name for name in names(package) if "/tests/" in name]
@@ -152,12 +152,12 @@ def test_all_our_modules_can_be_imported_from_the_package_alone(package: Package
 
 
 def test_the_package_of_the_page_and_the_api_has_neither_parser_nor_catalog(tmp_path: Path) -> None:
-    made = build(app=LINEAGE, folder=tmp_path)
-    content = names(made)
+    package = build(app=LINEAGE, folder=tmp_path)
+    content = names(package)
     assert {"lineage_function/function.json", "viewer/index.html", "shared/lineage/graph.py"} <= content
     absent = ("parser_function/", "shared/translation/", "shared/catalog/", f"{PACKAGES}/sqlglot/", NAMES)
     assert [name for name in content if name.startswith(absent)] == []
-    host = json.loads((made.unpacked / "host.json").read_text())
+    host = json.loads((package.unpacked / "host.json").read_text())
     assert host["extensions"] == {
         "http": {
             "routePrefix": "",
@@ -169,8 +169,8 @@ def test_the_package_of_the_page_and_the_api_has_neither_parser_nor_catalog(tmp_
     statements = (
         "import lineage_function\nfrom shared.bootstrap_lineage import lineage_service\nprint(lineage_service())"
     )
-    assert "LineageService" in run(made, statements)
-    assert made.archive_size < build(folder=tmp_path / "functions").archive_size
+    assert "LineageService" in run(package, statements)
+    assert package.archive_size < build(folder=tmp_path / "functions").archive_size
 
 
 REPORT_AN_EVENT = """
@@ -290,7 +290,7 @@ def test_the_list_of_libraries_is_that_of_the_archive(package: Package) -> None:
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     document = json.loads(text)
     pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
-    listed = {canonical(each["name"]): each["version"] for each in document["components"]}
+    listed = {canonical(component["name"]): component["version"] for component in document["components"]}
     assert listed == {canonical(name): version for name, version in pinned.items()}
     component = document["metadata"]["component"]
     assert component["hashes"] == [{"alg": "SHA-256", "content": sha256(package.archive.read_bytes()).hexdigest()}]

@@ -69,7 +69,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 def test_writes_during_the_watch_are_sent_and_exact(ran: Ran) -> None:
     assert set(ran.runs) == {"watched", "other_session", "never_stopped"}
     assert all(run.exact_by_plan for run in ran.runs.values())
-    (fields,) = (dict(each.fields) for each in ran.runs["watched"].outputs)
+    (fields,) = (dict(output.fields) for output in ran.runs["watched"].outputs)
     (source,) = fields["loud"][0].input_fields or ()
     assert (source.name.rpartition("/")[2], source.field) == ("before", "name")
 
@@ -81,7 +81,7 @@ def test_the_key_goes_in_the_header_and_the_namespace_into_the_job(ran: Ran) -> 
 
 def test_a_second_watch_adds_nothing(ran: Ran) -> None:
     assert ran.output["added"] == [True, False]
-    executions = [json.loads(each)["run"]["runId"] for each in ran.bodies if b"COMPLETE" in each]
+    executions = [json.loads(body)["run"]["runId"] for body in ran.bodies if b"COMPLETE" in body]
     assert len(executions) == len(set(executions)) == 3
 
 

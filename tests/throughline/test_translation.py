@@ -20,10 +20,10 @@ EVENTS = Path(__file__).parents[1] / "golden/spark35-ol1.53/customer_master/even
 def test_files_bytes_text_and_objects_give_the_same() -> None:
     lines = EVENTS.read_bytes().splitlines()
     with EVENTS.open("rb") as file:
-        found = throughline.translate(file)
-    assert found.processes
-    assert found == throughline.translate(line.decode() for line in lines)
-    assert found == throughline.translate(json.loads(line) for line in reversed(lines))
+        translation = throughline.translate(file)
+    assert translation.processes
+    assert translation == throughline.translate(line.decode() for line in lines)
+    assert translation == throughline.translate(json.loads(line) for line in reversed(lines))
 
 
 def test_a_path_gives_the_same_as_its_events(tmp_path: Path) -> None:
@@ -89,7 +89,9 @@ def test_the_library_gives_the_lineage_of_the_core() -> None:
     lines = EVENTS.read_bytes().splitlines()
     core = translate_history(map(decode, lines))
     found = throughline.translate(lines)
-    assert [each.qualified_name for each in found.processes] == [each.qualified_name for each in core.processes]
+    assert [process.qualified_name for process in found.processes] == [
+        process.qualified_name for process in core.processes
+    ]
     for ours, theirs in zip(found.processes, core.processes, strict=True):
         assert [(edge.input.dataset, edge.input.column, edge.output.column, edge.masked) for edge in ours.columns] == [
             (edge.input.qualified_name, edge.input.column, edge.output.column, edge.masked) for edge in theirs.columns
@@ -101,8 +103,8 @@ def test_the_library_gives_the_lineage_of_the_core() -> None:
 def test_what_code_makes_is_an_upper_bound() -> None:
     events = Path(__file__).parents[1] / "golden/spark41-ol1.53-plan/pandas_functions/events.jsonl"
     columns = {
-        each.name.rpartition(" ")[2]: {(edge.kind, edge.opaque, "OPAQUE" in edge.steps) for edge in each.columns}
-        for each in throughline.translate(events).processes
+        process.name.rpartition(" ")[2]: {(edge.kind, edge.opaque, "OPAQUE" in edge.steps) for edge in process.columns}
+        for process in throughline.translate(events).processes
     }
     assert columns["gross"] == {("DIRECT", False, False)}
     assert columns["rounded"] == {("DIRECT", True, True), ("INDIRECT", False, False)}

@@ -70,10 +70,10 @@ def estate() -> LineageDocument:
     """The document."""
     history = [
         Interval(
-            process=known.process.qualified_name,
+            process=known_process.process.qualified_name,
             input=read.qualified_name,
             input_column="",
-            output=known.process.outputs[0].qualified_name,
+            output=known_process.process.outputs[0].qualified_name,
             output_column="",
             kind=TABLE,
             masked=False,
@@ -82,8 +82,8 @@ def estate() -> LineageDocument:
             valid_from=NOON,
             valid_to=None,
         )
-        for known in _PROCESSES
-        for read in known.process.inputs
+        for known_process in _PROCESSES
+        for read in known_process.process.inputs
     ]
     for name, read, written, steps, masked, since, until in _EDGES:
         (one, column), (other, target) = read.rsplit(".", 1), written.rsplit(".", 1)
@@ -104,10 +104,10 @@ def estate() -> LineageDocument:
         )
     unresolved = (UnresolvedTable(table="db.fx_rates"),)
     processes = [
-        structs.replace(each, process=structs.replace(each.process, unresolved_tables=unresolved))
-        if each.process.qualified_name == "throughline:orders_wide"
-        else each
-        for each in _PROCESSES
+        structs.replace(known_process, process=structs.replace(known_process.process, unresolved_tables=unresolved))
+        if known_process.process.qualified_name == "throughline:orders_wide"
+        else known_process
+        for known_process in _PROCESSES
     ]
     return document_of(
         "lake", processes, history=history, tags=[(asset("raw/customers").qualified_name, "email", "PII")]

@@ -63,13 +63,13 @@ def shop() -> LineageDocument:
     )
     emoji = process("carts", "raw/orders", EMOJI, edge("raw/orders.qty", f"{EMOJI}.qty"))
     arabic = process("archive", "mart/sales", ARABIC, edge("mart/sales.revenue", f"{ARABIC}.{ARABIC}"))
-    known = [
+    known_processes = [
         _known(sales, 5),
         _known(wide, 2, Health.FAILED),
         _known(dashboard, 1, Health.OVERDUE),
         _known(emoji, 3),
         _known(arabic, 4),
     ]
-    document = document_of("record", known, expressions=True)
+    document = document_of("record", known_processes, expressions=True)
     number = next(place for place, dataset in enumerate(document.datasets) if dataset.name == "sales")
     return structs.replace(document, failed_tests=(FailedTest(number, "revenue", "not_negative", severity="error"),))

@@ -96,17 +96,17 @@ def test_cards_open_and_close_and_show_more(shown: Browser) -> None:
     assert rows(shown) == {"amount_eur", "city", "email", "full_name"}
     shown.click(f'[data-fold="{WIDE}"]')
     assert rows(shown) == set()
-    before = cards(shown)
+    cards_before = cards(shown)
     assert shown.texts(f'[data-more="<{CUSTOMERS}"] text') == ["2 more"]
     shown.click(f'[data-more="<{CUSTOMERS}"]')
-    assert cards(shown) - before == {"raw/customers", "raw/addresses"}
+    assert cards(shown) - cards_before == {"raw/customers", "raw/addresses"}
     shown.run(f"""() => document.querySelector('[data-head="{CUSTOMERS}"]').focus()""")
     shown.press("[")
-    assert cards(shown) == before
+    assert cards(shown) == cards_before
     shown.press("x")
     assert "full_name" in rows(shown)
     shown.press("x", "]")
-    assert cards(shown) - before == {"mart/crm_export"}
+    assert cards(shown) - cards_before == {"mart/crm_export"}
 
 
 def test_visible_cards_keep_their_places(shown: Browser) -> None:
@@ -198,10 +198,10 @@ def test_unknown_lineage_is_drawn(shown: Browser) -> None:
 
 
 def test_a_column_without_source_has_a_mark(browser: Browser, tmp_path: Path) -> None:
-    lost = document(
+    lost_lineage_document = document(
         process("p", "raw", "clean", edge("raw.a", "clean.a")), process("q", "clean", "mart", edge("clean.b", "mart.b"))
     )
-    (tmp_path / "page.html").write_bytes(page(lost))
+    (tmp_path / "page.html").write_bytes(page(lost_lineage_document))
     browser.open(tmp_path / "page.html", state=at(asset="file:///lake/clean", open="file:///lake/clean"))
     assert browser.texts(".row.unknown text:first-of-type") == ["b"]
 
@@ -378,15 +378,17 @@ def test_a_large_picture_is_on_a_canvas(
     browser.go(at(asset="file:///lake/hub", column="c", conditions="1"))
     browser.press(*["+"] * 12)  # until each line is wide enough for pixels of just its colour
     assert browser.run(COLOURS) == ["identity", kind, "condition"]
-    assert bool([each for each in browser.requests if each.startswith("blob:")]) == (not without)
-    assert [each for each in browser.problems if "getImageData" not in each] == [], "this test reads the pixels"
+    assert bool([request for request in browser.requests if request.startswith("blob:")]) == (not without)
+    assert [problem for problem in browser.problems if "getImageData" not in problem] == [], (
+        "this test reads the pixels"
+    )
 
 
 def test_failed_quality_tests_are_marked_and_listed(browser: Browser, tmp_path: Path) -> None:
-    known = document(process("p", "raw", "clean", edge("raw.a", "clean.a")))
-    number = next(place for place, each in enumerate(known.datasets) if each.name == "clean")
+    known_lineage_document = document(process("p", "raw", "clean", edge("raw.a", "clean.a")))
+    number = next(place for place, dataset in enumerate(known_lineage_document.datasets) if dataset.name == "clean")
     failed = (FailedTest(number, "a", "not_null", severity="error"), FailedTest(number, "", "row_count"))
-    (tmp_path / "page.html").write_bytes(page(structs.replace(known, failed_tests=failed)))
+    (tmp_path / "page.html").write_bytes(page(structs.replace(known_lineage_document, failed_tests=failed)))
     browser.open(tmp_path / "page.html", state=at(asset="file:///lake/clean"))
     assert browser.texts(".card .failed-tests text") == ["✗ 2"]
     assert browser.texts("ul.failed-tests li") == ["a: not_null (error)", "row_count"]
@@ -449,10 +451,10 @@ def test_badges_do_not_overlap(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_the_list_has_expressions_and_the_conditions_of_all_rows(browser: Browser, tmp_path: Path) -> None:
-    made = structs.replace(edge("raw.a", "clean.c", "TRANSFORMATION"), expressions=("upper(a)",))
+    column_edge = structs.replace(edge("raw.a", "clean.c", "TRANSFORMATION"), expressions=("upper(a)",))
     filtered = edge("raw.b", "clean.", kind=EdgeKind.INDIRECT)
-    known = [KnownProcess(process=process("p", "raw", "clean", made, filtered))]
-    (tmp_path / "page.html").write_bytes(page(document_of("record", known, expressions=True)))
+    known_processes = [KnownProcess(process=process("p", "raw", "clean", column_edge, filtered))]
+    (tmp_path / "page.html").write_bytes(page(document_of("record", known_processes, expressions=True)))
     browser.open(tmp_path / "page.html", state=at(asset="file:///lake/clean", column="c", conditions="1"))
     items = browser.texts("[role=treeitem][data-dataset] > span")
     assert items == ["lake/raw.a (transformation: upper(a))", "lake/raw.b (condition, all rows)"]
@@ -469,8 +471,8 @@ def test_dot_and_mermaid_pass_their_own_parsers(browser: Browser) -> None:
     )
     browser.open("about:blank")
     browser.ask("script", path="@mermaid-js/tiny/dist/mermaid.tiny.js")
-    for each in (*map(random_document, range(5)), nasty, estate()):
-        selection = select(each, Question())
+    for lineage_document in (*map(random_document, range(5)), nasty, estate()):
+        selection = select(lineage_document, Question())
         assert "<svg" in browser.ask("viz", text=as_dot(selection))
         parsed = browser.run("(text) => mermaid.parse(text).then((found) => found.diagramType)", as_mermaid(selection))
         assert parsed.startswith("flowchart")

@@ -151,8 +151,8 @@ def test_only_a_link_by_https_can_be_clicked(browser: Browser, tmp_path: Path, l
 
 
 def test_a_cell_of_the_csv_is_no_formula(browser: Browser, tmp_path: Path) -> None:
-    made = document(process("p", "raw", "clean", edge("raw.a", "clean.=HYPERLINK(1)")))
-    (tmp_path / "page.html").write_bytes(page(made))
+    lineage_document = document(process("p", "raw", "clean", edge("raw.a", "clean.=HYPERLINK(1)")))
+    (tmp_path / "page.html").write_bytes(page(lineage_document))
     browser.open(tmp_path / "page.html", state=urlencode({"asset": "file:///lake/raw", "view": "impact"}))
     saved = Path(browser.ask("download", selector="text=Save as CSV")).read_text()
     assert ",'=HYPERLINK(1)" in saved
@@ -174,7 +174,7 @@ def test_the_served_page_is_the_same_and_can_be_loaded_again(browser: Browser) -
             assert "token" not in browser.run("() => location.href")
             browser.ask("reload")
             browser.run("() => document.querySelector('#layer')")
-            assert {each.rpartition("/")[0] for each in browser.requests} == {server.address.rpartition("/")[0]}
+            assert {request.rpartition("/")[0] for request in browser.requests} == {server.address.rpartition("/")[0]}
             assert browser.problems == []
         finally:
             server.shutdown()
@@ -190,7 +190,7 @@ def test_a_planted_secret_is_not_in_the_page(browser: Browser, tmp_path: Path) -
     assert done.exit_code == 0, done.output
     browser.open(tmp_path / "page.html", state="view=estate")
     names = browser.run("() => [...document.querySelectorAll('[data-link]')].map((each) => each.dataset.link)")
-    assert any("report" in each for each in names)
+    assert any("report" in name for name in names)
     shown = [done.output, (tmp_path / "page.html").read_text(), *names]
     for name in names:
         browser.go(urlencode({"asset": name, "up": "all", "down": "all", "conditions": "1"}))
@@ -203,10 +203,10 @@ def test_a_planted_secret_is_not_in_the_page(browser: Browser, tmp_path: Path) -
 
 
 def test_the_end_of_one_of_two_processes_does_not_change_the_picture(browser: Browser, tmp_path: Path) -> None:
-    known = [KnownProcess(process=process(name, "raw", "clean")) for name in ("p", "q")]
+    known_processes = [KnownProcess(process=process(name, "raw", "clean")) for name in ("p", "q")]
     history = [
         Interval(
-            process=each.process.qualified_name,
+            process=known_process.process.qualified_name,
             input=asset("raw").qualified_name,
             input_column="a",
             output=asset("clean").qualified_name,
@@ -218,9 +218,9 @@ def test_the_end_of_one_of_two_processes_does_not_change_the_picture(browser: Br
             valid_from=NOON,
             valid_to=end,
         )
-        for each, end in zip(known, (None, NOON + timedelta(days=1)), strict=True)
+        for known_process, end in zip(known_processes, (None, NOON + timedelta(days=1)), strict=True)
     ]
-    (tmp_path / "page.html").write_bytes(page(document_of("lake", known, history=history)))
+    (tmp_path / "page.html").write_bytes(page(document_of("lake", known_processes, history=history)))
     state = {"asset": asset("clean").qualified_name, "compare": "2026-11-21T12:00:00Z"}
     browser.open(tmp_path / "page.html", state=urlencode(state))
     assert browser.texts("[data-change]") == []
@@ -231,9 +231,9 @@ def test_the_page_with_conditions_shows_the_librarys_selection(browser: Browser,
     made = random_document(seed + 50, tables=14, processes=24)
     (tmp_path / "page.html").write_bytes(page(made))
     browser.open(tmp_path / "page.html")
-    ends = [(made.datasets[each.dataset].qualified_name, each.name) for each in made.columns]
+    ends = [(made.datasets[column.dataset].qualified_name, column.name) for column in made.columns]
     draw = random.Random(seed)
-    for number in draw.sample([number for number, each in enumerate(made.columns) if each.name], 20):
+    for number in draw.sample([number for number, column in enumerate(made.columns) if column.name], 20):
         name, column = ends[number]
         browser.go(urlencode({"asset": name, "column": column, "conditions": "1"}))
         shown = browser.run(

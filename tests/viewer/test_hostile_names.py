@@ -50,37 +50,37 @@ def hostile() -> LineageDocument:
     """Two steps, with everything that a document can say of them."""
     ends = tuple(Column(qualified_name=asset(name).qualified_name, column=COLUMN) for name in (RAW, CLEAN, "mart"))
     edges = tuple(
-        ColumnEdge(input=read, output=written, kind=EdgeKind.DIRECT, how=(HOSTILE,), expressions=(HOSTILE,))
-        for read, written in pairwise(ends)
+        ColumnEdge(input=read, output=written_column, kind=EdgeKind.DIRECT, how=(HOSTILE,), expressions=(HOSTILE,))
+        for read, written_column in pairwise(ends)
     )
     declared = Declared(owner=HOSTILE, description=HOSTILE, tags=((HOSTILE, HOSTILE, COLUMN), (HOSTILE, "", "")))
     schema = AssetSchema(
         qualified_name=ends[1].qualified_name, columns=((COLUMN, HOSTILE), ("plain", "int")), declared=declared
     )
-    one, two = (
+    process, two = (
         Process(
             qualified_name=f"throughline:{name}",
             name=HOSTILE,
             operations=(HOSTILE,),
             inputs=(asset(read),),
             outputs=(asset(written),),
-            columns=(made,),
+            columns=(column_edge,),
             schemas=(schema,),
             unresolved_tables=(UnresolvedTable(table=HOSTILE),),
             origin=Origin(platform=HOSTILE, workspace=HOSTILE, job=HOSTILE, declared=declared),
         )
-        for name, read, written, made in (("one", RAW, CLEAN, edges[0]), ("two", CLEAN, "mart", edges[1]))
+        for name, read, written, column_edge in (("one", RAW, CLEAN, edges[0]), ("two", CLEAN, "mart", edges[1]))
     )
     known = (
-        KnownProcess(process=one, statement=STATEMENT, last_run=HOSTILE),
+        KnownProcess(process=process, statement=STATEMENT, last_run=HOSTILE),
         KnownProcess(process=two, last_run="r"),
     )
-    found = document_of("record", known, expressions=True)
-    number = next(place for place, each in enumerate(found.columns) if each.name == COLUMN)
+    lineage_document = document_of("record", known, expressions=True)
+    number = next(place for place, column in enumerate(lineage_document.columns) if column.name == COLUMN)
     return structs.replace(
-        found,
-        tags=(*found.tags, Tag(number, HOSTILE)),
-        failed_tests=(FailedTest(found.columns[number].dataset, COLUMN, HOSTILE, severity="warn"),),
+        lineage_document,
+        tags=(*lineage_document.tags, Tag(number, HOSTILE)),
+        failed_tests=(FailedTest(lineage_document.columns[number].dataset, COLUMN, HOSTILE, severity="warn"),),
     )
 
 
@@ -158,7 +158,7 @@ def test_a_large_picture_shows_marks_as_escapes(browser: Browser, tmp_path: Path
         )
         for number in range(420)
     ]
-    (tmp_path / "page.html").write_bytes(page(document_of("record", [KnownProcess(process=each) for each in jobs])))
+    (tmp_path / "page.html").write_bytes(page(document_of("record", [KnownProcess(process=job) for job in jobs])))
     browser.open(tmp_path / "page.html")
     browser.run(PAINTED)
     browser.go(urlencode({"asset": asset(RAW).qualified_name, "down": "1"}))

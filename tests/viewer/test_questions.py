@@ -29,9 +29,9 @@ READ = """() => {
 }"""
 
 
-def valid(each: Edge | Flow, document: LineageDocument, at: datetime | None) -> bool:
-    began = each.valid_from == NOT_SET or at is None or document.times[each.valid_from] <= at
-    ended = each.valid_to != NOT_SET and (at is None or document.times[each.valid_to] <= at)
+def valid(each: Edge | Flow, document: LineageDocument, moment: datetime | None) -> bool:
+    began = each.valid_from == NOT_SET or moment is None or document.times[each.valid_from] <= moment
+    ended = each.valid_to != NOT_SET and (moment is None or document.times[each.valid_to] <= moment)
     return began and not ended
 
 
@@ -50,7 +50,7 @@ def walked(start: int, arrows: set[tuple[int, int]], depth: int | None) -> dict[
 def signed(up: dict[int, int], down: dict[int, int]) -> dict[int, int]:
     nodes = up.keys() | down.keys()
     far = 10**9
-    return {each: -up[each] if up.get(each, far) < down.get(each, far) else down.get(each, far) for each in nodes}
+    return {node: -up[node] if up.get(node, far) < down.get(node, far) else down.get(node, far) for node in nodes}
 
 
 def expected(
@@ -61,21 +61,21 @@ def expected(
     at: datetime | None,
 ) -> dict[str, object]:
     """Return the content that the page must show, by naive traversals of the document."""
-    values = [each for each in document.edges if each.kind is not Kind.CONDITION and valid(each, document, at)]
-    flows = [each for each in document.flows if valid(each, document, at)]
-    names = [each.qualified_name for each in document.datasets]
+    values = [edge for edge in document.edges if edge.kind is not Kind.CONDITION and valid(edge, document, at)]
+    flows = [flow for flow in document.flows if valid(flow, document, at)]
+    names = [dataset.qualified_name for dataset in document.datasets]
     links: list[Edge] | list[Flow] = flows if column is None else values
-    arrows = {(each.input, each.output) for each in links}
+    arrows = {(link.input, link.output) for link in links}
     start = dataset if column is None else column
     up = walked(start, {(b, a) for a, b in arrows}, steps[0])
     down = walked(start, arrows, steps[1])
     if column is None:
-        shown = signed(up, down)
+        shown_signed = signed(up, down)
         return {
-            "datasets": {(names[each], distance) for each, distance in shown.items()},
-            "edges": {(names[a], names[b], "table") for a, b in arrows if a in shown and b in shown},
+            "datasets": {(names[each], distance) for each, distance in shown_signed.items()},
+            "edges": {(names[a], names[b], "table") for a, b in arrows if a in shown_signed and b in shown_signed},
         }
-    ends = {number: (names[each.dataset], each.name) for number, each in enumerate(document.columns)}
+    ends = {number: (names[column.dataset], column.name) for number, column in enumerate(document.columns)}
 
     def within(near: dict[int, int], node: int, depth: int | None) -> bool:
         return node in near and (depth is None or near[node] < depth)
@@ -83,9 +83,9 @@ def expected(
     return {
         "columns": {ends[each] for each in signed(up, down)},
         "edges": {
-            ("\n".join(ends[each.input]), "\n".join(ends[each.output]), each.kind.value)
-            for each in values
-            if within(up, each.output, steps[0]) or within(down, each.input, steps[1])
+            ("\n".join(ends[edge.input]), "\n".join(ends[edge.output]), edge.kind.value)
+            for edge in values
+            if within(up, edge.output, steps[0]) or within(down, edge.input, steps[1])
         },
     }
 
@@ -99,7 +99,7 @@ def test_the_page_shows_the_document(browser: Browser, tmp_path: Path, seed: int
     draw = random.Random(seed)
     for _ in range(QUESTIONS // DOCUMENTS):
         dataset = draw.randrange(len(document.datasets))
-        own = [number for number, each in enumerate(document.columns) if each.dataset == dataset and each.name]
+        own = [number for number, column in enumerate(document.columns) if column.dataset == dataset and column.name]
         column = draw.choice(own) if own and draw.random() < 0.6 else None
         steps = (draw.choice((0, 1, 2, None)), draw.choice((0, 1, 2, None)))
         at = draw.choice((None, *document.times))
@@ -115,13 +115,13 @@ def test_the_page_shows_the_document(browser: Browser, tmp_path: Path, seed: int
         found = browser.run(READ)
         wanted = expected(document, dataset, column, steps, at)
         if column is None:
-            assert {tuple(each) for each in found["datasets"]} == wanted["datasets"], state
+            assert {tuple(dataset) for dataset in found["datasets"]} == wanted["datasets"], state
         else:
-            assert {tuple(each) for each in found["columns"]} == wanted["columns"], state
-        assert {tuple(each) for each in found["edges"]} == wanted["edges"], state
+            assert {tuple(column) for column in found["columns"]} == wanted["columns"], state
+        assert {tuple(edge) for edge in found["edges"]} == wanted["edges"], state
         question = Question(dataset=dataset, column=column, up=steps[0], down=steps[1], at=at)
         selection = select(document, question)
-        assert {document.datasets[each].qualified_name for each in selection.datasets} == {
+        assert {document.datasets[dataset].qualified_name for dataset in selection.datasets} == {
             name for name, _ in found["datasets"]
         }
     assert browser.problems == []

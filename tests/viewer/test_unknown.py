@@ -81,7 +81,7 @@ def test_the_page_and_the_python_rule_agree_on_unknown_columns() -> None:
     lines = b"\n".join(map(encoded, documents))
     done = subprocess.run(command, input=lines, capture_output=True, check=True, cwd=PROJECT)
     found = json.loads(done.stdout)
-    wanted = [[sorted(unknown_columns(each, at=at)) for at in (None, *TIMES)] for each in documents]
+    wanted = [[sorted(unknown_columns(document, at=moment)) for moment in (None, *TIMES)] for document in documents]
     assert found == wanted
-    assert any(known for each in wanted for known in each)
+    assert any(known_numbers for each in wanted for known_numbers in each)
     assert len({str(each) for each in wanted}) > DOCUMENTS / 4

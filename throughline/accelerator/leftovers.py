@@ -61,8 +61,8 @@ def read_leftovers(
     for batch in batches(sorted(guids), _AT_ONCE):
         processes |= catalog.foreign_processes(batch)
         progress("processes of others", len(batch))
-    found = {guid: process for guid, process in processes.items() if is_leftover(process, patterns)}
-    return Leftovers(processes=found, is_complete=listed is not None)
+    foreign_processes = {guid: process for guid, process in processes.items() if is_leftover(process, patterns)}
+    return Leftovers(processes=foreign_processes, is_complete=listed is not None)
 
 
 def _around(catalog: Catalog, storage: Storage, progress: Progress) -> frozenset[str]:

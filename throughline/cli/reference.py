@@ -114,7 +114,7 @@ def _parameter(parameter: Any, context: typer.Context) -> tuple[str, str]:
         name = f"`{typed}{'...' if parameter.nargs == -1 else ''}`"
     else:
         value = "" if flag else f" {parameter.metavar or parameter.display_type(context).strip('<>').upper()}"
-        name = ", ".join(f"`{each}{value}`" for each in (*parameter.opts, *parameter.secondary_opts))
+        name = ", ".join(f"`{opt}{value}`" for opt in (*parameter.opts, *parameter.secondary_opts))
     facts = [f"{parameter.help or ''}."]
     default = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
     if parameter.required and parameter.param_type_name == "option":

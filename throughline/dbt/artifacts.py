@@ -236,8 +236,8 @@ def read_project(folder: Path) -> Project:
     groups = parts(manifest, MANIFEST, "groups", _Group)
     if problems or manifest is None:
         rest = len(problems) - _MOST_PROBLEMS
-        shown = [*problems[:_MOST_PROBLEMS], *([f"and {rest:,} more"] if rest > 0 else [])]
-        raise Misconfigured("dbt's files can't be used:\n" + "\n".join(f"  - {problem}" for problem in shown))
+        shown_problems = [*problems[:_MOST_PROBLEMS], *([f"and {rest:,} more"] if rest > 0 else [])]
+        raise Misconfigured("dbt's files can't be used:\n" + "\n".join(f"  - {problem}" for problem in shown_problems))
     return Project(
         folder=folder,
         metadata=manifest.metadata,

@@ -218,8 +218,8 @@ def _columnless(graph: LineageGraph, datasets: Collection[int]) -> Iterator[Unkn
     document = graph.document
     named = {column.dataset for column in document.columns if column.name}
     near = {flow.output for dataset in datasets for flow in graph.flows_out_of(dataset)}
-    written = {number for number in datasets if any(graph.flows_into(number))}
-    for number in sorted((near | written) - named):
+    written_datasets = {number for number in datasets if any(graph.flows_into(number))}
+    for number in sorted((near | written_datasets) - named):
         yield Unknown(dataset=document.datasets[number].qualified_name, column="", reason=_COLUMNLESS)
 
 

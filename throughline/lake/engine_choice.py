@@ -67,4 +67,4 @@ def _new_bytes(root: str, sources: Sequence[str]) -> int:
     done = Path(root) / _PROGRESS
     since = done.stat().st_mtime if done.exists() else 0.0
     files = (status for source in sources for _, status in files_below(Path(source)))
-    return sum(each.st_size for each in files if each.st_mtime >= since)
+    return sum(file.st_size for file in files if file.st_mtime >= since)

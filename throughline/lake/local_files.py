@@ -22,9 +22,9 @@ def _below(folder: str, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str
     if known in above:
         return
     with os.scandir(folder) as entries:
-        for each in entries:
-            if each.is_dir():
-                if not each.name.startswith(("_", ".")):
-                    yield from _below(each.path, above | {known})
-            elif each.is_file():
-                yield each.path, each.stat()
+        for entry in entries:
+            if entry.is_dir():
+                if not entry.name.startswith(("_", ".")):
+                    yield from _below(entry.path, above | {known})
+            elif entry.is_file():
+                yield entry.path, entry.stat()

@@ -97,7 +97,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
         stage("history", lambda: {"edges": write_history(lake, order.meaning, batch=batch, since=since)})
 
     together(lake.engine, history, dependants, covered)
-    if edges or schemas or runs or any(sum(each.counts.values()) for each in done):
+    if edges or schemas or runs or any(sum(stage.counts.values()) for stage in done):
         lake.note(DONE, batch)
     return sorted(done, key=lambda each: STAGES.index(each.name))
 

@@ -116,13 +116,15 @@ def planned(
     ]
     groups: dict[str, list[AssetRecord]] = {name: [] for name in ("create", "change", "keep", "scanned", "others")}
     for batch in batches(earlier_records, context.publishing.batch):
-        for earlier, fresh in zip(batch, refreshed_matches(context, batch), strict=True):
-            promised = by_key[fresh.own]
-            if fresh.promise and fresh.promise.source != promised.source:
-                groups["others"].append(fresh)
+        for earlier, fresh_asset_record in zip(batch, refreshed_matches(context, batch), strict=True):
+            promised = by_key[fresh_asset_record.own]
+            if fresh_asset_record.promise and fresh_asset_record.promise.source != promised.source:
+                groups["others"].append(fresh_asset_record)
                 continue
-            promise = lineage.promise(promised, fresh.key, fresh.promise)
-            record = structs.replace(fresh, asset=fresh.asset or promised.asset, promise=promise)
+            promise = lineage.promise(promised, fresh_asset_record.key, fresh_asset_record.promise)
+            record = structs.replace(
+                fresh_asset_record, asset=fresh_asset_record.asset or promised.asset, promise=promise
+            )
             groups[_group(record)].append(_as_stored(record, earlier))
     sources = {promised.source for promised in promises}
     withdrawn = [

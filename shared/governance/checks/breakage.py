@@ -214,7 +214,11 @@ class BreakageQuestion:
         dataset = document.datasets[dependent.dataset]
         columns = dependent.columns or self.index.columns.get(dependent.dataset, ())
         tags = {name for column in columns for name in self.index.tags.get(column, ())} | set(dataset.tags)
-        tags |= {name for name, each in self.tags.items() if any(each.state(at) is TagState.TAGGED for at in columns)}
+        tags |= {
+            name
+            for name, tag_propagation in self.tags.items()
+            if any(tag_propagation.state(at) is TagState.TAGGED for at in columns)
+        }
         return Affected(
             dataset=dataset.qualified_name,
             name=dataset.name,

@@ -21,7 +21,7 @@ _TICKS = re.compile("`+")
 def reports(breakages: Iterable[Breakage]) -> tuple[Report, ...]:
     """A report for each file that changes something, or for each change that no file makes."""
     placed = groupby(breakages, key=lambda breakage: breakage.place or breakage.dataset)
-    return tuple(Report(place=place, results=tuple(each.result for each in group)) for place, group in placed)
+    return tuple(Report(place=place, results=tuple(breakage.result for breakage in group)) for place, group in placed)
 
 
 def as_markdown(breakages: tuple[Breakage, ...]) -> str:

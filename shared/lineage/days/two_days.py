@@ -51,12 +51,12 @@ def _united(
     places = {key(item): place for place, item in enumerate(items)}
     latter[part] = {place: place for place in range(len(items))}
     yield from items
-    before = moved(earlier, part, former)
-    for item in before:
+    moved_before = moved(earlier, part, former)
+    for item in moved_before:
         if key(item) not in places:
             places[key(item)] = len(places)
             yield item
-    former[part] = {number: places[key(item)] for number, item in enumerate(before)}
+    former[part] = {number: places[key(item)] for number, item in enumerate(moved_before)}
 
 
 def _identity(link: Any) -> tuple[Any, ...]:

@@ -212,9 +212,9 @@ def _outdated_share(context: VerifyContext, process: str, application: str) -> I
     is_same = stored is not None and _digest_of(context, stored) == _digest_of(context, share)
     if is_same or any(mark.application == application for mark in marks):
         return None
-    others = [part for part in rows.parts.values() if part.application != application]
-    loaded = {part.application: part.loaded(storage) for part in (*others, share)}
-    if stored is None and share in forgettable([*others, share], options.now(), options.patience, loaded):
+    other_parts = [part for part in rows.parts.values() if part.application != application]
+    loaded = {part.application: part.loaded(storage) for part in (*other_parts, share)}
+    if stored is None and share in forgettable([*other_parts, share], options.now(), options.patience, loaded):
         return None
     mark = Mark(kind=PROCESS_KIND, target=process, application=application, version=state.version)
     return Inconsistency(

@@ -79,14 +79,14 @@ def _planned(context: VerifyContext, batch: Sequence[ProcessRows]) -> list[Plann
             queued = queue.get(rows.key)
             is_due = _is_due(context, queued)
             planned.append(PlannedProcess(plan=replace(plan, entity=entity), queued=queued, is_due=is_due))
-    held = context.catalog.read_processes([process.name for process in planned if process.name])
+    held_processes = context.catalog.read_processes([process.name for process in planned if process.name])
     for process in planned:
         if process.entry.state is not LedgerState.NOTHING:
             survey.written.add(short(process.entry.process))
         entity = process.plan.entity
         for asset in (*entity.inputs, *entity.outputs) if entity else ():
             survey.used.add(combined_digest(*asset))
-    return [replace(process, held=held.get(process.name)) for process in planned]
+    return [replace(process, held=held_processes.get(process.name)) for process in planned]
 
 
 def _is_due(context: VerifyContext, queued: QueueEntry | None) -> bool:
@@ -105,7 +105,10 @@ def _unpublished(context: VerifyContext, process: PlannedProcess) -> Iterator[In
         if plan.entity and not process.is_due:
             yield from process.outdated(context, "is in the catalog, but not in the ledger")
     elif (description := _why_queued(process)) and not process.is_due:
-        queued = next((one for one in read_queue(context.storage).entries if one.target == entry.process), None)
+        queued = next(
+            (queue_entry for queue_entry in read_queue(context.storage).entries if queue_entry.target == entry.process),
+            None,
+        )
         if not _is_due(context, queued) and ledger_entry(context.storage, entry.process) == entry:
             yield from process.outdated(context, f"{description}, and is not in the publish queue")
 
@@ -123,29 +126,29 @@ def _why_queued(process: PlannedProcess) -> str:
 
 
 def _changed(context: VerifyContext, process: PlannedProcess) -> Iterator[Inconsistency]:
-    plan, entry, held = process.plan, process.entry, process.held
+    plan, entry, held_process = process.plan, process.entry, process.held
     if entry.state is not LedgerState.WRITTEN:
         return
-    if held is None:
+    if held_process is None:
         corrected = replace(entry, state=LedgerState.NOTHING, fingerprint="", guid="")
         description = "was written, but the catalog has no such process"
         yield from process.outdated(context, description, corrected)
         return
     differences: list[str] = []
-    corrected = replace(entry, guid=held.guid)
-    if held.guid != entry.guid:
-        differences.append(f"has the guid {held.guid} in the catalog, and {entry.guid or 'none'} in the ledger")
-    if plan.entity and plan.unchanged and (parts := _differences(held.entity, plan.entity)):
+    corrected = replace(entry, guid=held_process.guid)
+    if held_process.guid != entry.guid:
+        differences.append(f"has the guid {held_process.guid} in the catalog, and {entry.guid or 'none'} in the ledger")
+    if plan.entity and plan.unchanged and (parts := _differences(held_process.entity, plan.entity)):
         differences.append(f"was changed in the catalog: {', '.join(parts)}")
         corrected = replace(corrected, fingerprint="")
     if differences:
         yield from process.outdated(context, "; ".join(differences), corrected)
 
 
-def _differences(held: ProcessEntity, planned: ProcessEntity) -> list[str]:
+def _differences(held_process_entity: ProcessEntity, planned: ProcessEntity) -> list[str]:
     """The parts of lineage that differ; names and descriptions may be changed in the catalog."""
-    sides = [name for name in ("inputs", "outputs") if getattr(held, name) != getattr(planned, name)]
-    columns = [dict(entity.attributes).get("columnMapping", "") for entity in (held, planned)]
+    sides = [name for name in ("inputs", "outputs") if getattr(held_process_entity, name) != getattr(planned, name)]
+    columns = [dict(entity.attributes).get("columnMapping", "") for entity in (held_process_entity, planned)]
     return sides + (["columnMapping"] if columns[0] != columns[1] else [])
 
 

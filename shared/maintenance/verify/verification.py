@@ -37,9 +37,9 @@ def verify(
     for check, after_publishing in _CHECKS:
         if fix and after_publishing:
             yield publish_all(context)[0]
-        for found in check(context):
-            if found:
-                yield _repaired(found) if fix else found
+        for inconsistency in check(context):
+            if inconsistency:
+                yield _repaired(inconsistency) if fix else inconsistency
             elif stopped():
                 return
     if fix:

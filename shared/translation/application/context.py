@@ -60,11 +60,11 @@ class StreamBatch(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=Fals
         """The span in which the writes inside of it may have ended."""
         return self.seen if self.began else Span(first=self.seen.last - _SOON_AFTER, last=self.seen.last)
 
-    def encloses(self, seen: Span) -> bool:
+    def encloses(self, seen_span: Span) -> bool:
         """Whether a run with this span may have run inside of it."""
-        if self.began and seen.first < self.seen.first:
+        if self.began and seen_span.first < self.seen.first:
             return False
-        return self.ends.first <= seen.last <= self.ends.last
+        return self.ends.first <= seen_span.last <= self.ends.last
 
 
 _SOON_AFTER = timedelta(seconds=1)
@@ -114,8 +114,10 @@ def _environment(host: str, properties: Mapping[str, Any]) -> RunEnvironment:
 def needed_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     """The environment properties that naming and job identity read, without secrets; others are never needed."""
     mounts = _environment("", properties).mounts
-    kept: dict[str, Any] = identifying_properties(properties)
-    return kept | ({_MOUNTS: [{"mountPoint": point, "source": source} for point, source in mounts]} if mounts else {})
+    kept_identifying_properties: dict[str, Any] = identifying_properties(properties)
+    return kept_identifying_properties | (
+        {_MOUNTS: [{"mountPoint": point, "source": source} for point, source in mounts]} if mounts else {}
+    )
 
 
 AT_ONCE = timedelta(milliseconds=2)

@@ -69,8 +69,8 @@ class LifecycleEvents:
         for event in self.by_table:
             asset = tables.find(event.table)
             if asset:
-                known = dropped if event.state == DROP else emptied
-                known[asset.qualified_name] = max(known.get(asset.qualified_name, event.at), event.at)
+                known_moments = dropped if event.state == DROP else emptied
+                known_moments[asset.qualified_name] = max(known_moments.get(asset.qualified_name, event.at), event.at)
         return LifecycleEvents(dropped=dropped, emptied=emptied, renamed=self.renamed)
 
     def concerns(self, assets: Iterable[Asset]) -> bool:
@@ -90,7 +90,7 @@ class LifecycleEvents:
         """Whether there are any events."""
         return bool(self.dropped or self.emptied or self.renamed or self.by_table)
 
-    def now(self, asset: Asset, at: datetime) -> tuple[Asset | None, tuple[LifecycleEvent, ...]]:
+    def now(self, asset: Asset, moment: datetime) -> tuple[Asset | None, tuple[LifecycleEvent, ...]]:
         """The present asset of a data set that was `asset` at that time (None: dropped), and the renames in between."""
         if asset.qualified_name not in self.renamed and asset.qualified_name not in self.dropped:
             return asset, ()
@@ -99,12 +99,12 @@ class LifecycleEvents:
         while asset.qualified_name not in passed:
             passed.add(asset.qualified_name)
             move, end = self.renamed.get(asset.qualified_name), self.dropped.get(asset.qualified_name)
-            if end and end >= at and not (move and at <= move.at <= end):
+            if end and end >= moment and not (move and moment <= move.at <= end):
                 return None, ()
-            if move is None or move.asset is None or move.at < at:
+            if move is None or move.asset is None or move.at < moment:
                 break
             steps.append(move)
-            asset, at = move.asset, move.at
+            asset, moment = move.asset, move.at
         return asset, tuple(steps)
 
 
@@ -128,8 +128,8 @@ class Tables:
         for asset in sorted(set(assets)):
             for table in asset.tables:
                 exact.setdefault(table, asset)
-                known = last.setdefault(_last(table), asset)
-                if known is None or known.qualified_name != asset.qualified_name:
+                known_asset = last.setdefault(_last(table), asset)
+                if known_asset is None or known_asset.qualified_name != asset.qualified_name:
                     last[_last(table)] = None
         return cls(exact=exact, last=last)
 

@@ -101,12 +101,12 @@ def _checkpoints(checkpoints: Checkpoints) -> str:
 
 def _of_dataset(dataset: Dataset) -> Iterator[_Text]:
     read = dataset.input_facets.subset if dataset.input_facets else None
-    written = dataset.output_facets.subset if dataset.output_facets else None
+    written_output_subset = dataset.output_facets.subset if dataset.output_facets else None
     name = without_secrets(dataset.namespace, dataset.name)[1]
     if read and read.input_condition:
         yield (f"reads of {name}", dataset.namespace), _condition(read.input_condition)
-    if written and written.output_condition:
-        yield (f"writes of {name}", dataset.namespace), _condition(written.output_condition)
+    if written_output_subset and written_output_subset.output_condition:
+        yield (f"writes of {name}", dataset.namespace), _condition(written_output_subset.output_condition)
 
 
 def _condition(condition: Condition, nested: int = 0) -> str:

@@ -19,8 +19,8 @@ def write_inputs(spark: SparkSession, data: Path) -> None:
 
 def time_travel(spark: SparkSession, data: Path) -> None:
     """Read a table as it was."""
-    before = spark.read.format("delta").option("versionAsOf", 0).load(f"{data}/in/orders")
-    before.select("order_id").write.format("delta").save(f"{data}/out/before")
+    rows_before = spark.read.format("delta").option("versionAsOf", 0).load(f"{data}/in/orders")
+    rows_before.select("order_id").write.format("delta").save(f"{data}/out/before")
 
 
 def partitions(spark: SparkSession, data: Path) -> None:

@@ -66,8 +66,8 @@ def by_frames(spark: SparkSession, data: Path) -> None:
     orders.select("order_id", "status").writeTo("lake.shop.frames").overwritePartitions()
     orders.select("order_id").write.parquet(f"{data}/out/exported")
     (first,) = spark.sql("SELECT snapshot_id FROM lake.shop.orders.snapshots ORDER BY committed_at LIMIT 1").collect()
-    before = spark.sql(f"SELECT * FROM lake.shop.orders VERSION AS OF {first.snapshot_id}")  # noqa: S608 - a number
-    before.select("customer_id").writeTo("lake.shop.before").create()
+    rows_before = spark.sql(f"SELECT * FROM lake.shop.orders VERSION AS OF {first.snapshot_id}")  # noqa: S608 - a number
+    rows_before.select("customer_id").writeTo("lake.shop.before").create()
 
 
 def housekeeping(spark: SparkSession) -> None:

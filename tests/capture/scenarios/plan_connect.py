@@ -29,8 +29,8 @@ def first(spark: SparkSession, data: Path) -> None:
             yield pd.DataFrame({"id": batch["id"]})
 
     orders.select("id", "amount").mapInPandas(every, "id INT").write.json(f"{data}/out/mapped")
-    kept = orders.where("status = 'open'").select("id").localCheckpoint()
-    kept.write.json(f"{data}/out/checkpointed")
+    kept_rows = orders.where("status = 'open'").select("id").localCheckpoint()
+    kept_rows.write.json(f"{data}/out/checkpointed")
 
 
 def second(spark: SparkSession, data: Path) -> None:

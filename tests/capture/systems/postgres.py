@@ -51,22 +51,22 @@ def postgres() -> Iterator[System]:
 
 def _binaries() -> Path:
     """Return the folder of initdb; install PostgreSQL first if there is none."""
-    found = _installed()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+    path = _installed()
+    if path is None and os.geteuid() == 0 and shutil.which("apt-get"):
         for command in _INSTALL:
             _run(command)
-        found = _installed()
-    if found is None:
+        path = _installed()
+    if path is None:
         raise SystemsError("PostgreSQL is not installed: install it (`apt-get install postgresql` on Debian, as root).")
-    return found
+    return path
 
 
 def _installed() -> Path | None:
     """Return the folder of Debian's server programs, which is not on the path and has one folder for each version."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("initdb")
-    found = [*([Path(on_path).resolve()] if on_path else []), *versions]
-    return found[-1].parent if found else None
+    paths = [*([Path(on_path).resolve()] if on_path else []), *versions]
+    return paths[-1].parent if paths else None
 
 
 def _unprivileged_user() -> str | None:

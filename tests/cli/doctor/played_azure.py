@@ -136,8 +136,8 @@ class PlayedAzure:
         return found
 
     def _settings(self, options: dict[str, str]) -> Any:
-        held = self.settings["/".join(filter(None, (options["--name"], options.get("--slot"))))]
-        return [{"name": name, "slotSetting": False, "value": value} for name, value in held.items()]
+        held_setting = self.settings["/".join(filter(None, (options["--name"], options.get("--slot"))))]
+        return [{"name": name, "slotSetting": False, "value": value} for name, value in held_setting.items()]
 
 
 def deployment(

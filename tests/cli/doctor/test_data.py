@@ -88,17 +88,23 @@ class HeldTypes:
 def types_of(change: dict[str, Any] | None) -> list[CheckResult]:
     """The finding for a catalog whose hive_table is missing or changed."""
     names = [{"name": name, "category": "ENTITY"} for name in ("Asset", "DataSet", "Process")]
-    ours: list[Any] = [each for each in wanted_types() if change is not None or each["name"] != "hive_table"]
+    ours: list[Any] = [
+        wanted_type for wanted_type in wanted_types() if change is not None or wanted_type["name"] != "hive_table"
+    ]
     ours = [each | (change or {}) if each["name"] == "hive_table" else each for each in ours]
-    held: Any = HeldTypes(definitions=(*names, *ours))
-    return list(check_types(replace(parts(), types=held)))
+    held_types: Any = HeldTypes(definitions=(*names, *ours))
+    return list(check_types(replace(parts(), types=held_types)))
 
 
 def test_types_that_few_need_and_not_every_purview_has_are_not_missed() -> None:
     held: Any = HeldTypes(
         definitions=(
             *({"name": name, "category": "ENTITY"} for name in ("Asset", "DataSet", "Process")),
-            *(each for each in wanted_types() if not str(each["name"]).startswith("fabric_warehouse_table")),
+            *(
+                wanted_type
+                for wanted_type in wanted_types()
+                if not str(wanted_type["name"]).startswith("fabric_warehouse_table")
+            ),
         )
     )
     (finding,) = check_types(replace(parts(), types=held))
@@ -124,9 +130,9 @@ def settings_of(here: dict[str, str], recorded: dict[str, str]) -> list[CheckRes
 
 
 def test_the_settings_on_record_that_are_not_the_defaults_are_printed() -> None:
-    (found,) = settings_of({}, {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "50", "THROUGHLINE_SHADOW": "false"})
-    assert "UTC: THROUGHLINE_APPLICATION_IDLE_MINUTES=50" in found.found
-    assert "SHADOW" not in found.found
+    (check_result,) = settings_of({}, {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "50", "THROUGHLINE_SHADOW": "false"})
+    assert "UTC: THROUGHLINE_APPLICATION_IDLE_MINUTES=50" in check_result.found
+    assert "SHADOW" not in check_result.found
 
 
 @dataclass(slots=True, kw_only=True)
@@ -152,12 +158,12 @@ class PurviewAccount:
 def parts(
     *, storage: Any = None, catalog: Any = None, account: PurviewAccount | None = None, collection: str = ""
 ) -> Worker:
-    held: Any = account
-    known: Account | None = held
+    held_account: Any = account
+    known_account: Account | None = held_account
     return Worker(
         storage=storage or MemoryStorage(),
         catalog=catalog or MemoryCatalog(),
-        account=known,
+        account=known_account,
         collection=collection,
         publishing=PublishOptions(),
         sweeping=SweepOptions(),
@@ -178,8 +184,8 @@ class Later(MemoryStorage):
     """Storage in which every blob came long ago."""
 
     def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
-        for each in super().blobs(container, prefix):
-            yield BlobFact(name=each.name, size=each.size, arrived=LONG_AGO)
+        for blob_fact in super().blobs(container, prefix):
+            yield BlobFact(name=blob_fact.name, size=blob_fact.size, arrived=LONG_AGO)
 
 
 def with_events(storage: MemoryStorage) -> MemoryStorage:
@@ -418,8 +424,8 @@ def test_events_waiting_for_their_run_are_counted_apart_from_events_in_progress(
 
 
 def test_each_check_has_its_own_subject() -> None:
-    found = [*check_storage(MemoryStorage(), {}), *check_connection(parts()), *refused_by_catalog()]
-    subjects = [finding.subject for finding in found]
+    check_results = [*check_storage(MemoryStorage(), {}), *check_connection(parts()), *refused_by_catalog()]
+    subjects = [finding.subject for finding in check_results]
     assert len(set(subjects)) == len(subjects)
     assert {"catalog connection", "catalog writes"} <= set(subjects)
 

@@ -59,12 +59,12 @@ TEMPLATE = f"{DEPLOY} --template"
 def check(azure: PlayedAzure, **target: Any) -> tuple[list[CheckResult], Deployed | None]:
     """All findings about a deployment, without waiting."""
     looking = check_deployment(azure, DeploymentQuery(group=GROUP, pause=lambda _: None, **target))
-    found: list[CheckResult] = []
+    check_results: list[CheckResult] = []
     while True:
         try:
-            found.append(next(looking))
+            check_results.append(next(looking))
         except StopIteration as end:
-            return found, end.value
+            return check_results, end.value
 
 
 Change = Callable[[PlayedAzure, Root], object]
@@ -176,8 +176,8 @@ def secret(status: str) -> Change:
 
 
 def no_queue_role(azure: PlayedAzure, _: Root) -> None:
-    held = azure.roles[PRINCIPALS[WORKER]]
-    held[:] = [each for each in held if "974c5e8b" not in each["roleDefinitionId"]]
+    held_role = azure.roles[PRINCIPALS[WORKER]]
+    held_role[:] = [each for each in held_role if "974c5e8b" not in each["roleDefinitionId"]]
 
 
 def no_output(name: str) -> Change:
@@ -376,11 +376,13 @@ def test_the_app_of_the_lineage_page_is_checked_where_there_is_one(code: str, ro
     azure = with_lineage(healthy(root.url))
     found, _ = check(azure)
     assert [finding for finding in found if not finding.good] == []
-    assert {"lineage", "lineage's roles", "lineage's host", "lineage sign-in"} <= {each.subject for each in found}
+    assert {"lineage", "lineage's roles", "lineage's host", "lineage sign-in"} <= {
+        check_result.subject for check_result in found
+    }
     azure = with_lineage(healthy(root.url))
     change(azure, root)
     found, _ = check(azure)
-    (wrong,) = [each for each in found if each.code == code]
+    (wrong,) = [check_result for check_result in found if check_result.code == code]
     assert (wrong.subject, command in wrong.command) == (subject, True), wrong
     assert SECRET not in str(found)
 
@@ -404,7 +406,9 @@ def test_one_of_several_environments_is_checked_by_its_name(root: Root) -> None:
     assert [finding.code for finding in found if not finding.good] == ["role-missing"]
     azure.resources.pop(TOPIC)
     found, _ = check(azure, environment="lineage", subscription="Prod 1")
-    assert any(each.command == f"{TEMPLATE} --environment lineage --subscription 'Prod 1'" for each in found)
+    assert any(
+        check_result.command == f"{TEMPLATE} --environment lineage --subscription 'Prod 1'" for check_result in found
+    )
 
 
 def test_settings_of_the_slot_are_checked_because_a_swap_brings_them_to_production(root: Root) -> None:
@@ -469,7 +473,9 @@ def test_a_host_that_keeps_restarting_is_also_detected_in_the_log(root: Root) ->
     azure = healthy(root.url)
     logged(row("ended", times=40), row("ended", RECEIVER, times=2))(azure, root)
     found, _ = check(azure)
-    assert [(each.code, each.subject) for each in found if not each.good] == [("host-restarts", "worker's log")]
+    assert [(check_result.code, check_result.subject) for check_result in found if not check_result.good] == [
+        ("host-restarts", "worker's log")
+    ]
 
 
 def test_a_host_that_has_just_started_is_checked_again(root: Root) -> None:
@@ -585,4 +591,4 @@ def test_a_role_is_checked_at_the_scope_given_by_the_table_of_roles(
 def test_every_grant_in_the_table_of_roles_has_a_scope(root: Root) -> None:
     _, deployed = check(healthy(root.url))
     assert deployed
-    assert all(each["scope"] for part in ("receiver", "worker") for each in needed_roles(deployed, part))
+    assert all(needed_role["scope"] for part in ("receiver", "worker") for needed_role in needed_roles(deployed, part))

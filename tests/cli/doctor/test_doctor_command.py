@@ -95,12 +95,14 @@ def test_json_has_a_code_for_each_finding_that_is_not_good(root: Root, capsys: p
     printed = capsys.readouterr().out
     report = json.loads(printed)
     assert report["good"] is False
-    assert {tuple(each) for each in report["findings"]} == {("subject", "state", "found", "code", "means", "command")}
-    wrong = {each["code"]: each for each in report["findings"] if each["state"] != "good"}
+    assert {tuple(finding) for finding in report["findings"]} == {
+        ("subject", "state", "found", "code", "means", "command")
+    }
+    wrong = {finding["code"]: finding for finding in report["findings"] if finding["state"] != "good"}
     assert set(wrong) == {"sweeper-silent", "poison-queue"}
     assert wrong["poison-queue"]["found"] == "32 messages or more"
     assert wrong["sweeper-silent"]["command"] == f"az functionapp restart --resource-group {GROUP} --name {WORKER}"
-    assert all(not each["code"] for each in report["findings"] if each["state"] == "good")
+    assert all(not finding["code"] for finding in report["findings"] if finding["state"] == "good")
     assert SECRET not in printed
 
 
@@ -132,7 +134,7 @@ def test_a_missing_az_and_a_missing_sign_in_are_reported(tmp_path: Path) -> None
     program = AzureStandIn(tmp_path / "bin")
     program.answer("account show", Failure(message="Please run 'az login' to setup account."))
     done = run(program, "--group", GROUP, "--json")
-    assert [each["code"] for each in json.loads(done.stdout)["findings"]] == ["", "az-signed-out"]
+    assert [finding["code"] for finding in json.loads(done.stdout)["findings"]] == ["", "az-signed-out"]
     assert done.exit_code == 1
 
 

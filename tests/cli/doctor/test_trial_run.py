@@ -29,10 +29,10 @@ def followed(parts: Parts, *, refused: str = "") -> list[Hop]:
 def test_a_trial_run_reaches_the_catalog_and_leaves_it() -> None:
     parts = Parts()
     for _ in range(2):
-        found = followed(parts)
-        assert [hop.name for hop in found] == ["START", "COMPLETE", "blob", "fold", "catalog", "withdrawal"]
-        assert [hop for hop in found if hop.problem] == []
-        assert "and its data sets" in found[-1].outcome
+        hops = followed(parts)
+        assert [hop.name for hop in hops] == ["START", "COMPLETE", "blob", "fold", "catalog", "withdrawal"]
+        assert [hop for hop in hops if hop.problem] == []
+        assert "and its data sets" in hops[-1].outcome
         assert (parts.catalog.processes, parts.catalog.assets) == ({}, {})
     counts = status(parts.storage)
     assert (counts.received, counts.skipped, counts.skipped_because) == (6, 6, {CHECK: 6})
@@ -47,8 +47,13 @@ def test_a_trial_run_is_in_no_list_even_while_its_process_stays() -> None:
     assert [hop.problem for hop in left if hop.problem] == ["trial-left"]
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     assert sum(map(is_check, parts.catalog.processes)) == 1
-    assert {each.name for each in document_of_record(parts.storage, parts.worker.publishing).datasets} == {"a", "b"}
-    assert [each["name"] for each in json.loads(parts.run("details", "--json").stdout)["processes"]] == ["app → b"]
+    assert {dataset.name for dataset in document_of_record(parts.storage, parts.worker.publishing).datasets} == {
+        "a",
+        "b",
+    }
+    assert [process["name"] for process in json.loads(parts.run("details", "--json").stdout)["processes"]] == [
+        "app → b"
+    ]
     assert "throughlinecheck" not in parts.run("search", "t", "--json").output
     listed = json.loads(parts.run("events", "--json").stdout)["events"]
     assert [each["job"] for each in listed] == ["app.adaptive_spark_plan.out"]
@@ -65,5 +70,5 @@ def test_a_trial_run_is_not_in_the_lake(sail_process: ProcessOfCommands, tmp_pat
     lake = ("--lake", tmp_path / "lake")
     done = sail_process.run("lake", "run", tmp_path / "events", *lake, "--engine", "sail")
     assert done.returncode == 0, done.stderr
-    found = sail_process.run("lake", "coverage", "--level", "asset", "--json", *lake)
-    assert sorted(each["name"] for each in json.loads(found.stdout)) == ["file:///a", "file:///b"]
+    command_result = sail_process.run("lake", "coverage", "--level", "asset", "--json", *lake)
+    assert sorted(each["name"] for each in json.loads(command_result.stdout)) == ["file:///a", "file:///b"]

@@ -47,7 +47,10 @@ class Catalog(MemoryCatalog):
 
     def read_processes(self, qualified_names: Iterable[str]) -> dict[str, HeldProcess]:
         processes = super().read_processes(qualified_names)
-        return {name: replace(held, entity=self._damaged(held.entity)) for name, held in processes.items()}
+        return {
+            name: replace(held_process, entity=self._damaged(held_process.entity))
+            for name, held_process in processes.items()
+        }
 
     def _damaged(self, entity: ProcessEntity) -> ProcessEntity:
         attributes = dict(entity.attributes)
@@ -221,7 +224,7 @@ def tried(case: Case, *only: str, agrees: Callable[[Proof], bool] = agreed) -> d
 
     folded = subscription.folds
     with subscription.trial(parts, unlimited=unlimited, patience=5.0 if folded else 0.0) as trial:
-        results = {each.claim.id: each for each in prove(trial, chosen(only), OPTIONS, agrees)}
+        results = {claim_result.claim.id: claim_result for claim_result in prove(trial, chosen(only), OPTIONS, agrees)}
     assert subscription.receiver.places[PRODUCTION].package == OLD, "the swap was put back"
     assert subscription.stopped is None, "the receiver was started again"
     return results
@@ -234,7 +237,9 @@ def test_every_claim_that_can_be_tried_is_proved_on_a_healthy_deployment() -> No
         *("entra", "queue-delivery")  # this deployment has neither
     }, verdicts
     assert set(results) == {claim.id for claim in CLAIMS}
-    assert {each.evidence.reason for each in results.values() if not each.claim.proof} == {"people have to look"}
+    assert {claim_result.evidence.reason for claim_result in results.values() if not claim_result.claim.proof} == {
+        "people have to look"
+    }
 
 
 @pytest.mark.parametrize(("claim", "change"), [("entra", lambda _: None), ("queue-delivery", by_queue)])
@@ -268,7 +273,9 @@ def test_nothing_disturbs_that_was_not_agreed_to() -> None:
     subscription = PlayedSubscription()
     with subscription.trial() as trial:
         results = list(prove(trial, PROOFS, frozenset(), refuses))
-    reasons = {each.claim.id: each.evidence.reason for each in results if each.claim.proof}
+    reasons = {
+        claim_result.claim.id: claim_result.evidence.reason for claim_result in results if claim_result.claim.proof
+    }
     assert asked == ["swap", "stopped"]
     assert (reasons["swap"], reasons["alerts"]) == ("it was not agreed to",) * 2
     assert (reasons["columns"], reasons["throttling"]) == ("it needs --purview", "it needs --throttle")
@@ -289,7 +296,9 @@ def test_ctrl_c_puts_back_what_was_changed_and_ends_the_rest(moment: str) -> Non
 
     subscription.json = interrupted  # type: ignore[method-assign]  # a key is pressed
     with subscription.trial() as trial:
-        results = {each.claim.id: each.evidence for each in prove(trial, PROOFS, frozenset(), agreed)}
+        results = {
+            claim_result.claim.id: claim_result.evidence for claim_result in prove(trial, PROOFS, frozenset(), agreed)
+        }
     claim = "alerts" if moment == "stop" else "swap"
     assert results[claim].reason == "it was interrupted"
     assert results["clean-up"].verdict is Verdict.PROVED
@@ -306,7 +315,11 @@ def test_an_error_of_azure_leaves_a_claim_open_and_names_nobody() -> None:
         f" not have authorization over scope '/subscriptions/abc/resourceGroups/{GROUP}' at {RECEIVER}."
     )
     with subscription.trial() as trial:
-        (result,) = [each for each in prove(trial, chosen(["roles"]), OPTIONS, agreed) if each.claim.id == "roles"]
+        (result,) = [
+            claim_result
+            for claim_result in prove(trial, chosen(["roles"]), OPTIONS, agreed)
+            if claim_result.claim.id == "roles"
+        ]
     assert result.evidence.verdict is Verdict.NOT_RUN
     assert "AuthorizationFailed" in result.evidence.reason
     for name in ("ann@", "1111", "abc", GROUP, RECEIVER):
@@ -318,7 +331,10 @@ def test_a_receiver_out_of_reach_refutes_nothing() -> None:
     with subscription.trial() as trial:
         subscription.stopped = datetime.now(UTC)
         away = replace(trial, sender=Sender(url="http://127.0.0.1:9"))
-        results = {each.claim.id: each.evidence for each in prove(away, chosen(["keys", "canary"]), OPTIONS, agreed)}
+        results = {
+            claim_result.claim.id: claim_result.evidence
+            for claim_result in prove(away, chosen(["keys", "canary"]), OPTIONS, agreed)
+        }
     assert {results[name].verdict for name in ("keys", "entra", "canary", "event-grid")} == {Verdict.NOT_RUN}
 
 

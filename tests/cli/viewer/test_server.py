@@ -20,11 +20,11 @@ PAGE = SERVICE.answer(Request(path="")).body
 
 @pytest.fixture
 def server() -> Iterator[PageServer]:
-    with PageServer(SERVICE, 0) as made:
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+    with PageServer(SERVICE, 0) as page_server:
+        thread = threading.Thread(target=page_server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield made
-        made.shutdown()
+        yield page_server
+        page_server.shutdown()
         thread.join()
 
 

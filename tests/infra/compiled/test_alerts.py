@@ -26,10 +26,10 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
 }
 
 
-def rule(found: Snapshot, kind: str, name: str) -> Mapping[str, Any]:
+def rule(snapshot: Snapshot, kind: str, name: str) -> Mapping[str, Any]:
     (properties,) = [
         each["properties"]
-        for each in found.of(f"Microsoft.Insights/{kind}")
+        for each in snapshot.of(f"Microsoft.Insights/{kind}")
         if each["name"] == f"throughline-lineage-{name}"
     ]
     assert isinstance(properties, Mapping)
@@ -178,7 +178,7 @@ def test_alerts_go_to_given_groups_beside_the_mail_and_name_a_runbook(variant: V
     actions += [
         each["properties"]["actions"]["actionGroups"] for each in found.of("Microsoft.Insights/activityLogAlerts")
     ]
-    assert {tuple(one["actionGroupId"] for one in each) for each in actions} == {(group, own)}
+    assert {tuple(one["actionGroupId"] for one in action) for action in actions} == {(group, own)}
     for each in variant("default").of("Microsoft.Insights/scheduledQueryRules"):
         assert each["properties"]["actions"]["actionGroups"] == []
 
@@ -198,10 +198,10 @@ def test_a_budget_tells_the_same_people_before_and_after_it_is_spent(variant: Va
         "Actual100": ("Actual", 100),
         "Forecasted110": ("Forecasted", 110),
     }
-    for each in notifications.values():
-        assert each["enabled"] is True
-        assert each["contactEmails"] == ["ann@example.com"]
-        assert each["contactGroups"] == VARIANTS["given"]["actionGroupIds"]
+    for notification in notifications.values():
+        assert notification["enabled"] is True
+        assert notification["contactEmails"] == ["ann@example.com"]
+        assert notification["contactGroups"] == VARIANTS["given"]["actionGroupIds"]
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -216,8 +216,8 @@ def test_the_rule_that_application_insights_makes_by_itself_is_declared_and_off(
 def test_reads_of_events_are_logged_on_demand(variant: Variant) -> None:
     def audited(name: str) -> list[str]:
         settings = variant(name).of("Microsoft.Insights/diagnosticSettings")
-        logs = [each["properties"]["logs"] for each in settings if "/blobServices/" in each["id"]]
-        return [row["category"] for each in logs for row in each if row["enabled"]]
+        logs = [setting["properties"]["logs"] for setting in settings if "/blobServices/" in setting["id"]]
+        return [row["category"] for log in logs for row in log if row["enabled"]]
 
     assert audited("default") == []
     assert audited("given") == ["StorageRead"]

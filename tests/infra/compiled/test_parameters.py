@@ -34,7 +34,7 @@ def test_step_1_registers_the_provider_of_every_resource(variant: Callable[[str]
     """Microsoft.App is that of the subnet's delegation on Flex Consumption; Authorization is always registered."""
     page = (ROOT / "docs/operate/deploy.md").read_text()
     (line,) = re.findall(r"^for name in (.*); do$\n  az provider register --wait", page, re.MULTILINE)
-    kinds = {each["type"] for name in VARIANTS for each in variant(name).resources}
+    kinds = {resource["type"] for name in VARIANTS for resource in variant(name).resources}
     namespaces = {kind.partition("/")[0].rpartition(".")[2].lower() for kind in kinds} - {"authorization"}
     assert namespaces | {"app", "keyvault"} == {name.lower() for name in line.split()}
 

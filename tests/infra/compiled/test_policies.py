@@ -48,7 +48,7 @@ COMPONENT, SUBNET = "Microsoft.Insights/components", "Microsoft.Network/virtualN
 
 def tagged(template: Snapshot) -> bool:
     """Whether every resource of its own has a tag. Parts of a resource and extensions of one take none."""
-    taking = [each for each in template.resources if "location" in each]
+    taking = [resource for resource in template.resources if "location" in resource]
     return bool(taking) and all("azd-env-name" in each["tags"] for each in taking)
 
 

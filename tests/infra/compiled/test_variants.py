@@ -68,7 +68,7 @@ def difference(one: Snapshot, other: Snapshot) -> tuple[set[str], set[str]]:
     """Return the ids that only one of them has, without the resource group."""
 
     def ids(found: Snapshot) -> set[str]:
-        return {each["id"].removeprefix(f"{GROUP}/providers/") for each in found.resources}
+        return {resource["id"].removeprefix(f"{GROUP}/providers/") for resource in found.resources}
 
     return ids(one) - ids(other), ids(other) - ids(one)
 
@@ -96,13 +96,13 @@ def test_all_resources_of_a_variant_are_resolved_before_the_deployment(name: str
     """So `what-if` shows everything. Names are unique: no resource is declared twice."""
     found = variant(name)
     assert found.diagnostics == ()
-    ids = [each["id"].lower() for each in found.resources]
+    ids = [resource["id"].lower() for resource in found.resources]
     assert len(ids) == len(set(ids))
 
 
 def test_two_environments_in_one_group_share_no_resource(variant: Variant, template: Path, tmp_path: Path) -> None:
     other = snapshot(tmp_path / "other", template, {**ALWAYS, "environmentName": "other"})
-    ids = [{each["id"].lower() for each in found.resources} for found in (variant("default"), other)]
+    ids = [{resource["id"].lower() for resource in found.resources} for found in (variant("default"), other)]
     assert len(ids[0]) == len(ids[1])
     assert ids[0] & ids[1] == set()
 
@@ -153,7 +153,11 @@ def test_the_app_of_the_page_asks_everybody_to_sign_in_and_lets_in_the_groups(na
 
 def test_without_the_parameter_there_is_no_app_of_the_page(variant: Variant) -> None:
     found = variant("default")
-    assert [one["name"] for one in found.resources if "-lineage-lineage" in one["name"] or "stlin" in one["name"]] == []
+    assert [
+        resource["name"]
+        for resource in found.resources
+        if "-lineage-lineage" in resource["name"] or "stlin" in resource["name"]
+    ] == []
     assert "THROUGHLINE_DOCUMENT" not in found.settings("worker")
 
 
@@ -231,8 +235,8 @@ def account_of(address: str) -> str:
 def test_each_host_has_its_own_account_and_both_apps_use_the_data_account(name: str, variant: Variant) -> None:
     receiver, worker = variant(name).settings("receiver"), variant(name).settings("worker")
     services = [f"AzureWebJobsStorage__{each}ServiceUri" for each in ("blob", "queue", "table")]
-    assert {account_of(receiver[each]) for each in services} == {OWN.rpartition("/")[2]}
-    assert {account_of(worker[each]) for each in services} == {DATA.rpartition("/")[2]}
+    assert {account_of(receiver[service]) for service in services} == {OWN.rpartition("/")[2]}
+    assert {account_of(worker[service]) for service in services} == {DATA.rpartition("/")[2]}
     apart = [f"THROUGHLINE_STORAGE__{each}ServiceUri" for each in ("blob", "table")]
     assert {account_of(receiver[each]) for each in apart} == {DATA.rpartition("/")[2]}
     assert not set(apart) & set(worker)
@@ -281,18 +285,18 @@ def test_the_receiver_s_slot_differs_only_in_the_host_id(variant: Variant) -> No
 @pytest.mark.parametrize("name", ["flex", "small"])
 def test_plans_without_slots_have_no_slot_resources(name: str, variant: Variant) -> None:
     found = variant(name)
-    assert [each["type"] for each in found.resources if "/slots" in each["type"]] == []
+    assert [resource["type"] for resource in found.resources if "/slots" in resource["type"]] == []
     assert found.outputs["RECEIVER_SLOT"] == ""
 
 
 def test_flex_updates_as_chosen_and_has_separate_package_containers(variant: Variant) -> None:
     configs = {app: variant("flex").body(app)["functionAppConfig"] for app in ("receiver", "worker")}
-    assert {each["siteUpdateStrategy"]["type"] for each in configs.values()} == {"Recreate"}, "as chosen"
+    assert {config["siteUpdateStrategy"]["type"] for config in configs.values()} == {"Recreate"}, "as chosen"
     ready = configs["receiver"]["scaleAndConcurrency"]["alwaysReady"]
     assert ready == [{"name": "http", "instanceCount": 2}], "with one, there is none while it is replaced"
     packages = {app: account_of(each["deployment"]["storage"]["value"]) for app, each in configs.items()}
     assert packages == {"receiver": OWN.rpartition("/")[2], "worker": DATA.rpartition("/")[2]}
-    made = {each["id"].removeprefix(f"{GROUP}/providers/") for each in variant("flex").resources}
+    made = {resource["id"].removeprefix(f"{GROUP}/providers/") for resource in variant("flex").resources}
     assert {f"{each}/blobServices/default/containers/packages" for each in (DATA, OWN)} <= made
 
 
@@ -300,8 +304,8 @@ def test_flex_updates_as_chosen_and_has_separate_package_containers(variant: Var
 def test_no_app_has_diagnostic_settings(name: str, variant: Variant) -> None:
     """Flex Consumption has none, and elsewhere they repeat Application Insights."""
     scopes = [each["id"] for each in variant(name).of("Microsoft.Insights/diagnosticSettings")]
-    assert [each for each in scopes if "Microsoft.Web" in each] == []
-    assert any("Microsoft.EventGrid" in each for each in scopes)
+    assert [scope for scope in scopes if "Microsoft.Web" in scope] == []
+    assert any("Microsoft.EventGrid" in scope for scope in scopes)
 
 
 # ---- the events' safety
@@ -329,7 +333,7 @@ def test_the_account_with_the_events_is_locked_unless_disabled(variant: Variant)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_deleted_data_can_be_restored_and_every_region_supports_the_accounts(name: str, variant: Variant) -> None:
     accounts = variant(name).of("Microsoft.Storage/storageAccounts")
-    assert [each["sku"]["name"] for each in accounts] == ["Standard_LRS"] * (3 if name in SHOWN else 2)
+    assert [account["sku"]["name"] for account in accounts] == ["Standard_LRS"] * (3 if name in SHOWN else 2)
     for each in variant(name).of("Microsoft.Storage/storageAccounts/blobServices"):
         for policy in ("deleteRetentionPolicy", "containerDeleteRetentionPolicy"):
             assert each["properties"][policy] == {"enabled": True, "days": 7}
@@ -380,7 +384,10 @@ def test_only_event_grid_may_call_a_public_worker(name: str, variant: Variant) -
     found = variant(name)
     site = found.body("worker")["siteConfig"]
     assert site["ipSecurityRestrictionsDefaultAction"] == "Deny"
-    rules = [(each["tag"], each["ipAddress"], each["action"]) for each in site["ipSecurityRestrictions"]]
+    rules = [
+        (ip_security_restriction["tag"], ip_security_restriction["ipAddress"], ip_security_restriction["action"])
+        for ip_security_restriction in site["ipSecurityRestrictions"]
+    ]
     webhook = found.outputs["DELIVERY"] == "eventGrid"
     assert rules == ([("ServiceTag", "AzureEventGrid", "Allow")] if webhook else [])
     assert found.body("worker")["publicNetworkAccess"] == ("Enabled" if webhook or name == "flex" else "Disabled")
@@ -390,12 +397,18 @@ def test_addresses_limit_who_sends_events_and_who_deploys(variant: Variant) -> N
     found = variant("guarded")
     (slot,) = found.of("Microsoft.Web/sites/slots")
     for site in (found.body("receiver")["siteConfig"], slot["properties"]["siteConfig"]):
-        rules = [(each["tag"], each["ipAddress"]) for each in site["ipSecurityRestrictions"]]
+        rules = [
+            (ip_security_restriction["tag"], ip_security_restriction["ipAddress"])
+            for ip_security_restriction in site["ipSecurityRestrictions"]
+        ]
         assert rules == [("Default", "203.0.113.0/24"), ("ServiceTag", "ApplicationInsightsAvailability")]
         assert site["ipSecurityRestrictionsDefaultAction"] == "Deny"
     for app in ("receiver", "worker"):
         site = found.body(app)["siteConfig"]
-        assert [each["ipAddress"] for each in site["scmIpSecurityRestrictions"]] == ["198.51.100.7/32"]
+        assert [
+            scm_ip_security_restriction["ipAddress"]
+            for scm_ip_security_restriction in site["scmIpSecurityRestrictions"]
+        ] == ["198.51.100.7/32"]
         assert site["scmIpSecurityRestrictionsDefaultAction"] == "Deny"
     site = variant("default").body("receiver")["siteConfig"]
     for what in ("ipSecurityRestrictionsDefaultAction", "scmIpSecurityRestrictionsDefaultAction"):
@@ -406,7 +419,7 @@ def test_a_token_of_a_named_application_is_asked_for_beside_the_key(variant: Var
     """A key is still needed: the functions keep authLevel function (tests/test_function_folders.py)."""
     found = variant("guarded")
     settings = [each for kind in ("config", "slots/config") for each in found.of(f"Microsoft.Web/sites/{kind}")]
-    auth = [each for each in settings if each["name"].endswith("/authsettingsV2")]
+    auth = [setting for setting in settings if setting["name"].endswith("/authsettingsV2")]
     assert [each["name"].split("/")[1:-1] for each in auth] == [[], ["staging"]]
     for each in auth:
         assert "-receiver-" in each["name"], "Event Grid calls the worker without a token"
@@ -426,7 +439,7 @@ def subnets(snapshot: Snapshot) -> Mapping[str, Mapping[str, Any]]:
     (network,) = snapshot.of("Microsoft.Network/virtualNetworks")
     assert "subnets" not in network["properties"], "a list of them deletes those that others have made"
     parts = snapshot.of("Microsoft.Network/virtualNetworks/subnets")
-    return {each["name"].rpartition("/")[2]: each["properties"] for each in parts}
+    return {part["name"].rpartition("/")[2]: part["properties"] for part in parts}
 
 
 def test_our_own_network_has_three_guarded_subnets_to_which_others_can_be_added(variant: Variant) -> None:
@@ -454,7 +467,9 @@ def test_subnets_get_the_company_s_gateway_routes_and_rules(variant: Variant) ->
 
 def test_a_given_network_is_used_and_not_created(variant: Variant) -> None:
     found = variant("given")
-    assert [each["type"] for each in found.resources if "privateDnsZones" in each["type"].split("/")[1]] == []
+    assert [
+        resource["type"] for resource in found.resources if "privateDnsZones" in resource["type"].split("/")[1]
+    ] == []
     assert found.of("Microsoft.Network/virtualNetworks") == []
     given = VARIANTS["given"]
     for each in found.of("Microsoft.Network/privateEndpoints"):
@@ -477,7 +492,9 @@ def test_a_given_network_is_used_and_not_created(variant: Variant) -> None:
     "name", [name for name in VARIANTS if name not in {"closed", "given", "hooked", "shown-closed"}]
 )
 def test_without_a_private_network_no_network_resource_is_created(name: str, variant: Variant) -> None:
-    assert [each["type"] for each in variant(name).resources if each["type"].startswith("Microsoft.Network/")] == []
+    assert [
+        resource["type"] for resource in variant(name).resources if resource["type"].startswith("Microsoft.Network/")
+    ] == []
     assert {
         account["properties"]["publicNetworkAccess"]
         for account in variant(name).of("Microsoft.Storage/storageAccounts")

@@ -50,8 +50,8 @@ def test_an_event_decoded_by_other_code_is_decoded_again(spark: SparkSession) ->
         ("another's", TEXT.decode(), b"what an older core thought", "0" * 32),
         ("nobody's", TEXT.decode(), None, None),
     ]
-    found = contents(spark.createDataFrame(known, ROWS)).collect()
-    assert _read(found) == {
+    rows = contents(spark.createDataFrame(known, ROWS)).collect()
+    assert _read(rows) == {
         "ours": (decode(TEXT), False),
         "another's": (decode(TEXT), True),
         "nobody's": (decode(TEXT), True),

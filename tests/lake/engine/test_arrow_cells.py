@@ -69,12 +69,12 @@ SCHEMA = pa.schema([("run_id", pa.string()), ("at", TIMES), ("merged", pa.binary
 
 
 def test_missing_cells_of_a_row_are_null_and_structs_may_be_tuples() -> None:
-    made = batch_of([{"run_id": "a", "at": NOON, "fields": (("x", "int"),)}, {"run_id": "b", "merged": b"1"}], SCHEMA)
-    assert made.to_pylist() == [
+    batch = batch_of([{"run_id": "a", "at": NOON, "fields": (("x", "int"),)}, {"run_id": "b", "merged": b"1"}], SCHEMA)
+    assert batch.to_pylist() == [
         {"run_id": "a", "at": NOON, "merged": None, "fields": [{"name": "x", "type": "int"}]},
         {"run_id": "b", "at": None, "merged": b"1", "fields": None},
     ]
-    assert [row.run_id for row in rows([made, made])] == ["a", "b"] * 2
+    assert [row.run_id for row in rows([batch, batch])] == ["a", "b"] * 2
 
 
 @given(st.lists(st.text() | st.none()))

@@ -53,14 +53,14 @@ def _rows(lake: Lake) -> dict[str, Any]:
 
 def test_each_data_set_and_all_have_a_score_and_the_trend_grows(lake: Lake) -> None:
     datasets = linked_datasets(lake)
-    assert [(each.qualified_name, each.readers, each.written) for each in datasets] == [
+    assert [(dataset.qualified_name, dataset.readers, dataset.written) for dataset in datasets] == [
         ("file:///b", 0, START),
         ("file:///c", 0, START + timedelta(hours=1)),
         ("file:///in", 2, None),
     ]
 
-    at = START + timedelta(hours=24, minutes=30)
-    write_completeness(lake, datasets, {_asset("b"): FULL}, at=at)
+    moment = START + timedelta(hours=24, minutes=30)
+    write_completeness(lake, datasets, {_asset("b"): FULL}, at=moment)
     rows = _rows(lake)
     assert {name: (row["score"], row["held"]) for name, row in rows.items()} == {
         "b": (pytest.approx(1), True),
@@ -74,15 +74,15 @@ def test_each_data_set_and_all_have_a_score_and_the_trend_grows(lake: Lake) -> N
     }
     assert (rows["in"]["lacks"], rows["b"]["lacks"]) == ([str(part) for part in Part], [])
     (whole,) = trend(lake)
-    assert (whole["at"], whole["score"]) == (at, pytest.approx(1.1 / 3))
+    assert (whole["at"], whole["score"]) == (moment, pytest.approx(1.1 / 3))
     assert (whole["assets"], whole["held"], whole["tagged"], whole["with_columns"]) == (3, 1, 2, 1)
     assert (whole["fresh"], whole["traced"], whole["columns"], whole["described_columns"]) == (0.5, 0.75, 2, 2)
     assert [each["qualified_name"] for each in most_gain(lake)] == ["file:///in", "file:///c"]
 
-    later = at + timedelta(days=1)
+    later = moment + timedelta(days=1)
     write_completeness(lake, datasets[::2], {}, at=later)
     assert _rows(lake).keys() == {"b", "in"}
-    assert [(each["at"], each["assets"]) for each in trend(lake)] == [(at, 3), (later, 2)]
+    assert [(each["at"], each["assets"]) for each in trend(lake)] == [(moment, 3), (later, 2)]
     assert [each["at"] for each in trend(lake, most=1)] == [later]
     assert [each["qualified_name"] for each in most_gain(lake)] == ["file:///in", "file:///b"]
 

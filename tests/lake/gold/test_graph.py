@@ -59,11 +59,11 @@ def _columns(*rows: tuple[str, str, str, str, bool, bool], opaque: Sequence[int]
     return Columns.of(edges.assign(opaque=[place in opaque for place in range(len(rows))]))
 
 
-def _downstream(known: Columns, asset: str, column: str) -> list[dict[str, Any]]:
+def _downstream(known_columns: Columns, asset: str, column: str) -> list[dict[str, Any]]:
     """The rows of `impact` for one column."""
-    number = known.nodes.find(asset, column)
+    number = known_columns.nodes.find(asset, column)
     assert number is not None
-    batches = Closures.of(known).rows(np.array([number], dtype=np.int64), schema_of(struct(IMPACT.content)))
+    batches = Closures.of(known_columns).rows(np.array([number], dtype=np.int64), schema_of(struct(IMPACT.content)))
     return [row for batch in batches for row in batch.to_pylist()]
 
 

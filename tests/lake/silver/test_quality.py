@@ -28,7 +28,7 @@ def _tested(run: str, minute: float, *, success: bool, kind: str = "COMPLETE", r
 
 
 def _write(path: Path, *events: Json) -> None:
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in events))
+    path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
 
 
 def _update(lake: Lake, source: Path, batch: int) -> None:

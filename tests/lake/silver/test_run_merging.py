@@ -61,8 +61,8 @@ def test_runs_are_merged_for_any_division_into_batches() -> None:
     runs = _runs()
     texts = [(run_id, text) for run_id, own in runs.items() for text, _ in own]
     for size in (1, 3, 1_000):
-        made = pa.Table.from_batches(through(_batches(texts, size), merge_all, schema_of(MERGED), weigh="merged"))
-        rows = {row["run_id"]: row for row in made.to_pylist()}
+        batches = pa.Table.from_batches(through(_batches(texts, size), merge_all, schema_of(MERGED), weigh="merged"))
+        rows = {row["run_id"]: row for row in batches.to_pylist()}
         assert rows.keys() == runs.keys()
         for run_id, own in runs.items():
             run = merge([event for _, event in own])

@@ -51,18 +51,18 @@ def test_the_batches_around_a_run_are_those_that_enclose_it(
     intervals: list[tuple[list[int], bool]], ran: list[list[int]]
 ) -> None:
     """With batches in parallel, in sequence, and without a known beginning; one of them is the run itself."""
-    known = Batches()
+    known_batches = Batches()
     batches = [
         StreamBatch(seen=_span(micros), run_id=str(number), inputs=(), began=began)
         for number, (micros, began) in enumerate(sorted(intervals, key=lambda each: each[0][1]))
     ]
     for batch in batches:
-        known.add(batch)
-    assert len(known) == len(batches)
+        known_batches.add(batch)
+    assert len(known_batches) == len(batches)
     for micros in ran:
-        seen = _span(micros)
-        run: MergedRun = replace(RUN, run_id="0", first=seen.first, last=seen.last)
-        assert known.around(run) == enclosing_batches(batches, run)
+        seen_span = _span(micros)
+        run: MergedRun = replace(RUN, run_id="0", first=seen_span.first, last=seen_span.last)
+        assert known_batches.around(run) == enclosing_batches(batches, run)
 
 
 _OF_APPLICATION, _OF_RUN = 0, 2
@@ -87,7 +87,7 @@ def test_translations_equal_the_cores_for_every_batch_size() -> None:
     for event in map(decode, LINES):
         if event.body:
             events.setdefault(event.run_id, []).append(event)
-    runs = [merge(own) for own in events.values()]
+    runs = [merge(own_event) for own_event in events.values()]
     application_facts = NO_APPLICATION_FACTS
     for run in runs:
         application_facts |= application_facts_of(run)
@@ -112,17 +112,19 @@ def test_translations_equal_the_cores_for_every_batch_size() -> None:
             result = translate(run, around)
             row = found[run.run_id]
             processes = result.processes if isinstance(result, RunLineage) else ()
-            assert [unpack_process(each["content"]) for each in row["contributions"]] == list(processes)
-            assert [each["digest"] for each in row["contributions"]] == [digest(pack(each)) for each in processes]
-            seen = schemas_in(Datasets.of(run, around)) if run.ended == "COMPLETE" else ()
+            assert [unpack_process(contribution["content"]) for contribution in row["contributions"]] == list(processes)
+            assert [contribution["digest"] for contribution in row["contributions"]] == [
+                digest(pack(process)) for process in processes
+            ]
+            seen_schemas = schemas_in(Datasets.of(run, around)) if run.ended == "COMPLETE" else ()
             assert [
                 (
-                    each["qualified_name"],
-                    each["written"],
-                    tuple((field["name"], field["type"]) for field in each["fields"]),
+                    schema["qualified_name"],
+                    schema["written"],
+                    tuple((field["name"], field["type"]) for field in schema["fields"]),
                 )
-                for each in row["schemas"]
-            ] == list(seen)
+                for schema in row["schemas"]
+            ] == list(seen_schemas)
             assert row["reason"] == (None if isinstance(result, RunLineage) else result.reason)
 
 

@@ -42,7 +42,7 @@ def _runs() -> tuple[MergedRun, ...]:
         for event in map(decode, path.read_bytes().splitlines()):
             if event.body:
                 events.setdefault((path.parent.name, event.run_id), []).append(event)
-    return tuple(merge(own) for own in events.values())
+    return tuple(merge(own_event) for own_event in events.values())
 
 
 def _copies(bases: list[MergedRun]) -> st.SearchStrategy[list[tuple[MergedRun, bool, MergedRun]]]:

@@ -31,9 +31,9 @@ def _rows(lake: Lake) -> list[str]:
 def test_many_files_become_one(spark: SparkSession, tmp_path: Path) -> None:
     lake = _grown(spark, tmp_path)
     reports: list[CompactedTable] = []
-    before = _rows(lake)
+    rows_before = _rows(lake)
     assert compact(lake, note=reports.append) == tuple(reports) == (CompactedTable(table="files", files=4, now=1),)
-    assert _rows(lake) == before
+    assert _rows(lake) == rows_before
     assert len(lake.read(FILES).inputFiles()) == 1
     version = version_of(lake, FILES)
     assert compact(lake) == (CompactedTable(table="files", files=0, now=0),)

@@ -176,8 +176,8 @@ def test_linked_folders_are_listed_once(lake: Lake, tmp_path: Path) -> None:
     (tmp_path / "source" / "in").mkdir(parents=True)
     (tmp_path / "source" / "in" / "b").write_text("{}")
     (tmp_path / "source" / "linked").symlink_to(tmp_path / "elsewhere")
-    found = [row.path for row in lake.engine.listed(str(tmp_path / "source")).select("path").collect()]
-    assert sorted(found) == [f"file:{tmp_path}/source/{name}" for name in ("in/b", "linked/a")]
+    paths = [row.path for row in lake.engine.listed(str(tmp_path / "source")).select("path").collect()]
+    assert sorted(paths) == [f"file:{tmp_path}/source/{name}" for name in ("in/b", "linked/a")]
 
 
 @pytest.mark.engine("sail")
@@ -203,7 +203,7 @@ def test_progress_is_kept(lake: Lake) -> None:
 def test_a_lake_records_the_settings_that_it_was_made_with(lake: Lake) -> None:
     others = Meaning(names=("[[rules]]", "/one/names.toml")), Meaning(quiet=timedelta(minutes=5))
     assert replace(others[0], names=("[[rules]]", "/another.toml")).number == others[0].number, "by content"
-    assert len({0, MIXED, *(each.number for each in others)}) == 4
+    assert len({0, MIXED, *(meaning.number for meaning in others)}) == 4
     note_meaning(lake, Meaning(as_of=datetime.now(UTC)), since=0)
     assert (version_of(lake, PROGRESS), lake.progress(MEANING)) == (-1, 0), "the defaults cost nothing"
     note_meaning(lake, others[0], since=0)
@@ -230,11 +230,11 @@ def test_every_column_of_every_table_has_its_meaning() -> None:
     for table in LAKE:
         fields = {field.name: field for field in table.struct().fields}
         assert tuple(fields) == table.names
-        assert all(each.comment.strip(" -") and "'" not in each.comment for each in table.columns), table.name
+        assert all(column.comment.strip(" -") and "'" not in column.comment for column in table.columns), table.name
         assert set(table.keys) <= set(table.names)
 
 
 def test_comments_are_stored(lake: Lake) -> None:
     _put(lake, PLAIN, 1, [("a", "x", "1")])
-    found = lake.session.read.format("delta").load(f"{lake.root}/{PLAIN.place}").schema
-    assert found["outcome"].metadata.get("comment") == "What it says"
+    schema = lake.session.read.format("delta").load(f"{lake.root}/{PLAIN.place}").schema
+    assert schema["outcome"].metadata.get("comment") == "What it says"

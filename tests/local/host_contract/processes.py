@@ -38,9 +38,9 @@ def _killed_worker(bench: Bench) -> None:
         assert _in_flight(app, 3)
         os.kill(worker, signal.SIGKILL)
         assert wait_for(lambda: "the worker process ended" in host.log.read_text())
-        after = requests.get(f"{app.url}/api/items/7/a", timeout=60)
+        answer_after = requests.get(f"{app.url}/api/items/7/a", timeout=60)
         assert [answer.result().status_code for answer in answers] == [500] * 3
-        assert (after.status_code, after.text) == (200, "item|7|a")
+        assert (answer_after.status_code, answer_after.text) == (200, "item|7|a")
         assert app.get("/admin/host/status")["workerProcessId"] != worker
 
 
@@ -83,17 +83,17 @@ def _sigterm(bench: Bench) -> None:
 @contract_case("unavailable storage: a host with a blob trigger ends after some 30 s, and is started again")
 def _restart_without_storage(bench: Bench) -> None:
     assert Pace().patience == 30.0
-    with Azurite() as own, sample("blobs", bench.scratch) as app:
+    with Azurite() as own_azurite, sample("blobs", bench.scratch) as app:
         settings = bench.settings() | {
-            "AzureWebJobsStorage": own.connection_string,
+            "AzureWebJobsStorage": own_azurite.connection_string,
             "CALLS": str(app.scratch / "calls"),
         }
         log = bench.scratch / "host.log"
         with FunctionsHost(app=app.root, environment={**os.environ, **settings}, log=log, patience=1.0) as host:
-            own.stop()
+            own_azurite.stop()
             assert wait_for(lambda: host.restarts)
             assert "An unhandled exception has occurred. Host is shutting down." in log.read_text()
-            with Azurite(ports=own.ports) as back:
+            with Azurite(ports=own_azurite.ports) as back:
                 here = Bench(
                     azurite=back,
                     container=bench.container,

@@ -49,12 +49,14 @@ def found() -> tuple[Message, ...]:
 def wide(name: str) -> Message:
     """A message with more changes, and longer names, than any receiver takes."""
     columns = [f"{name}{number}" for number in range(300)]
-    before = state(
-        {"load": [f"raw.{each} > orders.{each}" for each in columns]},
-        {"raw": " ".join(f"{each}:int" for each in columns)},
+    snapshot_before = state(
+        {"load": [f"raw.{column} > orders.{column}" for column in columns]},
+        {"raw": " ".join(f"{column}:int" for column in columns)},
     )
-    after = state({"load": ["raw.k > orders.k"]}, {"raw": "k:int"})
-    (message, *_) = sorted(messages(before, after, comparison="wide", now=NOW), key=lambda each: -each.count)
+    snapshot_after = state({"load": ["raw.k > orders.k"]}, {"raw": "k:int"})
+    (message, *_) = sorted(
+        messages(snapshot_before, snapshot_after, comparison="wide", now=NOW), key=lambda each: -each.count
+    )
     return message
 
 
@@ -164,8 +166,8 @@ class Life:
         )
         assert self.round(BEFORE) == Watched(looked=True), "the first look only remembers"
 
-    def round(self, seen: Snapshot | None = None, *, after: timedelta = timedelta(hours=1)) -> Watched:
-        self.state = seen or self.state
+    def round(self, seen_snapshot: Snapshot | None = None, *, after: timedelta = timedelta(hours=1)) -> Watched:
+        self.state = seen_snapshot or self.state
         self.now += after
         done = watch(self.storage, self.options, lambda: self.state)
         assert done is not None
@@ -202,7 +204,7 @@ def test_a_channel_in_trouble_holds_up_no_other_and_gets_its_messages_later() ->
         for name in troubles:
             assert [each["id"] for each in server.bodies(name)] == [each["id"] for each in server.bodies("good")]
         assert life.round() == Watched(looked=True)
-        assert all(not each.open for each in messages_on_record(life.storage))
+        assert all(not message.open for message in messages_on_record(life.storage))
 
 
 def test_a_refused_message_is_not_sent_again_and_the_next_one_is() -> None:
@@ -213,7 +215,7 @@ def test_a_refused_message_is_not_sent_again_and_the_next_one_is() -> None:
         assert (done.sent, done.refused, done.failed) == (0, len(found()), 0)
         server.trouble.clear()
         assert life.round(BEFORE).sent > 0
-        refused = [each for each in messages_on_record(life.storage) if each.refused]
+        refused = [message for message in messages_on_record(life.storage) if message.refused]
         assert len(refused) == len(found())
         assert refused[0].refused == ("picky: HTTP 400 Bad Request",)
 
@@ -273,7 +275,7 @@ def test_a_message_of_a_newer_version_waits_two_weeks_for_it_and_holds_up_no_oth
     with_packed(life, 2, WHOLE)
     done = life.round()
     assert (done.sent, done.refused, done.failed, done.other_version) == (1, 0, 0, 1)
-    assert [each.message for each in listed(life.storage, "file")] == [waiting]
+    assert [outbox_entry.message for outbox_entry in listed(life.storage, "file")] == [waiting]
     last = life.round(after=MAX_KEPT)
     assert (last.refused, last.other_version) == (1, 0)
     row = life.storage.read(WATCH, "decided", waiting)
@@ -301,7 +303,7 @@ def test_quiet_hours_delay_messages_below_the_severity_breaking(tmp_path: Path) 
     life = Life({"file": FileChannel(path=tmp_path / "deep" / "messages.jsonl")}, quiet=quiet)
     life.now = datetime(2026, 11, 23, 21, 30, tzinfo=UTC)
     done = life.round(AFTER)
-    severities = [each.severity for each in found()]
+    severities = [message.severity for message in found()]
     assert done.sent == severities.count(Severity.BREAKING) == 1
     assert done.quiet == len(severities) - 1
     life.now = datetime(2026, 11, 24, 5, 30, tzinfo=UTC)
@@ -319,13 +321,13 @@ def test_a_file_channel_writes_each_message_once_after_a_truncated_line(tmp_path
         assert channel.send(message) == TAKEN
     torn, *lines = path.read_text().splitlines()
     assert torn == '{"id":"cut of'
-    assert [json.loads(line)["id"] for line in lines] == [each.id for each in found()]
+    assert [json.loads(line)["id"] for line in lines] == [message.id for message in found()]
     assert isinstance(FileChannel(path=tmp_path).send(found()[0]), NotNow)
 
 
 def test_telemetry_writes_a_line_that_an_alert_can_read() -> None:
     seen: list[str] = []
-    message = next(each for each in found() if each.severity is Severity.BREAKING)
+    message = next(message for message in found() if message.severity is Severity.BREAKING)
     TelemetryChannel(telemetry=Acts(lambda act: seen.append(line_of(act)))).send(message)
     (line,) = seen
     assert line.startswith(f"announcement state=breaking topic=schema message={message.id} subject=")

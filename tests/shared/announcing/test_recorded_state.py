@@ -50,10 +50,10 @@ def run(
     catalog: MemoryCatalog | None = None,
 ) -> None:
     """A run of a job that writes a table from `raw`; `read`: the columns of `raw` that it reports."""
-    edges = columns_of({each: [source("raw", each, IDENTITY)] for each in columns})
-    written = dataset(target, schema=schema(*columns), columnLineage=edges)
-    seen = dataset("raw", schema=schema(*(read or columns)))
-    event = body(run=name, application=name, minute=minute, inputs=[seen], outputs=[written])
+    edges = columns_of({column: [source("raw", column, IDENTITY)] for column in columns})
+    written_dataset = dataset(target, schema=schema(*columns), columnLineage=edges)
+    seen_dataset = dataset("raw", schema=schema(*(read or columns)))
+    event = body(run=name, application=name, minute=minute, inputs=[seen_dataset], outputs=[written_dataset])
     for place in post(storage, packed_event(event)):
         settle(storage, place)
     publish(storage, catalog or MemoryCatalog(), publish_options(Clock()))
@@ -81,7 +81,7 @@ def test_the_owner_that_events_declare_is_in_the_state_and_decides_where_a_messa
     storage = MemoryStorage()
     owned = {"owners": [{"name": "team:crm"}, {"name": "ann"}]}
     for minute, columns in ((0.0, ("a", "b")), (30.0, ("a",))):
-        edges = columns_of({each: [source("raw", each, IDENTITY)] for each in columns})
+        edges = columns_of({column: [source("raw", column, IDENTITY)] for column in columns})
         written = dataset("clean", schema=schema(*columns), columnLineage=edges, ownership=owned)
         seen = dataset("raw", schema=schema("a", "b"))
         event = body(run=f"r{minute}", application=f"r{minute}", minute=minute, inputs=[seen], outputs=[written])
@@ -89,9 +89,9 @@ def test_the_owner_that_events_declare_is_in_the_state_and_decides_where_a_messa
             settle(storage, place)
         publish(storage, MemoryCatalog(), publish_options(Clock()))
         if not minute:
-            before = recorded_snapshot(storage, at(1))
-    found = messages(before, recorded_snapshot(storage, at(31)), comparison="x", now=Clock().at)
-    (dropped,) = (each for each in found if each.topic is Topic.SCHEMA)
+            snapshot_before = recorded_snapshot(storage, at(1))
+    found = messages(snapshot_before, recorded_snapshot(storage, at(31)), comparison="x", now=Clock().at)
+    (dropped,) = (message for message in found if message.topic is Topic.SCHEMA)
     assert (dropped.subject.owner, dropped.owners) == ("ann, team:crm", ("ann", "team:crm"))
     rules = WatchRules(
         channels=(Channel(name="crm", kind=ChannelKind.FILE),),
@@ -104,12 +104,12 @@ def test_readers_that_report_different_columns_by_turns_cause_no_change() -> Non
     storage = MemoryStorage()
     run(storage, "one", 0, "a", read=("a", "b"))
     run(storage, "other", 5, "a", target="second", read=("a",))
-    before = recorded_snapshot(storage, at(6))
+    recorded_snapshot_before = recorded_snapshot(storage, at(6))
     for minute in (10, 20):
         run(storage, f"one{minute}", minute, "a", read=("a", "b"))
-        assert changes(before, recorded_snapshot(storage, at(minute))) == ()
+        assert changes(recorded_snapshot_before, recorded_snapshot(storage, at(minute))) == ()
         run(storage, f"other{minute}", minute + 5, "a", target="second", read=("a",))
-        assert changes(before, recorded_snapshot(storage, at(minute + 6))) == ()
+        assert changes(recorded_snapshot_before, recorded_snapshot(storage, at(minute + 6))) == ()
 
 
 def test_a_job_that_stops_is_overdue_by_its_own_rhythm_and_announced_once() -> None:
@@ -120,7 +120,7 @@ def test_a_job_that_stops_is_overdue_by_its_own_rhythm_and_announced_once() -> N
     regular = recorded_snapshot(storage, at(last + 85))
     assert regular.overdue == ()
     late = recorded_snapshot(storage, at(last + 95))
-    assert [str(each.kind) for each in changes(regular, late)] == ["job_overdue"]
+    assert [str(change.kind) for change in changes(regular, late)] == ["job_overdue"]
     assert changes(late, recorded_snapshot(storage, at(last + 500))) == ()
     run(storage, "again", last + 501, "a")
     back = recorded_snapshot(storage, at(last + 510))
@@ -135,8 +135,8 @@ def test_gates_judge_the_document() -> None:
     def gates(document: LineageDocument) -> Sequence[BrokenGate]:
         return [BrokenGate(policy="p", rule="r", sentence=f"{len(document.datasets)} data sets")]
 
-    before, after = recorded_snapshot(storage, at(1)), recorded_snapshot(storage, at(1), gates)
-    (change,) = changes(before, after)
+    before, snapshot_after = recorded_snapshot(storage, at(1)), recorded_snapshot(storage, at(1), gates)
+    (change,) = changes(before, snapshot_after)
     assert (change.policy, change.after) == ("p", "2 data sets")
 
 
@@ -161,7 +161,7 @@ def test_the_sweeper_runs_the_watch_when_due_and_reports_its_work() -> None:
     clock.at += timedelta(minutes=15)
     facts = watch_due(storage, watching, publish_options(clock))
     assert (facts["watch_looked"], facts["watch_decided"], facts["watch_sent"]) == (True, 2, 2)
-    assert {each.message.subject.name for each in messages_on_record(storage)} == {"raw", "clean"}
+    assert {message.message.subject.name for message in messages_on_record(storage)} == {"raw", "clean"}
 
 
 def test_unavailable_storage_does_not_fail_the_sweep() -> None:
@@ -217,7 +217,7 @@ def test_a_gate_reads_the_catalog_and_waits_while_it_is_unavailable() -> None:
     assert facts()["watch_looked"] is False
     away = False
     assert facts(1)["watch_decided"] == 1, "the next round looks at once"
-    (message,) = [each.message for each in messages_on_record(storage)]
+    (message,) = [message.message for message in messages_on_record(storage)]
     assert message.topic is Topic.GATE
     away = True
     assert facts()["watch_looked"] is False

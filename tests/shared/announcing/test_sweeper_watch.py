@@ -35,8 +35,8 @@ to = ["team", "platform", "mail"]
 
 def run(storage: Storage, name: str, minute: float, *columns: str) -> None:
     """A run of a job that copies these columns of `raw`, published to a catalog of its own."""
-    schema = {"fields": [{"name": each, "type": "string"} for each in columns]}
-    edges = columns_of({each: [source("raw", each, IDENTITY)] for each in columns})
+    schema = {"fields": [{"name": column, "type": "string"} for column in columns]}
+    edges = columns_of({column: [source("raw", column, IDENTITY)] for column in columns})
     read, written = dataset("raw", schema=schema), dataset("clean", schema=schema, columnLineage=edges)
     event = packed(body(run=name, application=name, minute=minute, inputs=[read], outputs=[written]))
     for place in post(storage, event):
@@ -81,7 +81,7 @@ def test_the_sweeper_announces_a_change_once(
             worker.cache_clear()
             gc.unfreeze()
             gc.set_threshold(*collector)
-        decided = {each.message.subject.name: each for each in messages_on_record(storage)}
+        decided = {message.message.subject.name: message for message in messages_on_record(storage)}
     assert sorted(decided) == ["clean", "raw"]
     assert all(not each.open and not each.refused for each in decided.values())
     assert server.wrong == []

@@ -200,11 +200,11 @@ def test_a_stream_is_computed_again_from_the_archive() -> None:
     runtime.run(stream("RUNNING", 100, "/c"))
     runtime.sweep()
     assert not recomputed(runtime.processor, run_id("stream")).differs
-    before = read_whole(runtime.storage, run_id("stream"))
+    open_application_before = read_whole(runtime.storage, run_id("stream"))
     for row in list(runtime.storage.partition(APPLICATIONS, run_id("stream"))):
         runtime.storage.delete(APPLICATIONS, row.partition, row.key)
     runs = list(runs_below(runtime.storage, ""))
     replay_application(runtime.processor, run_id("stream"), runs, with_archive=True)
-    after = read_whole(runtime.storage, run_id("stream"))
-    assert after.state.contents == before.state.contents
-    assert after.records[run_id("stream")].is_running
+    open_application_after = read_whole(runtime.storage, run_id("stream"))
+    assert open_application_after.state.contents == open_application_before.state.contents
+    assert open_application_after.records[run_id("stream")].is_running

@@ -34,8 +34,8 @@ def test_each_output_column_has_a_column_lineage_step() -> None:
         edge("file:///b", "when", "full", EdgeKind.INDIRECT),
         edge("file:///b", "when", ALL_ROWS),
     )
-    found = column_lineage(made)
-    assert [(each.name, each.qualified_name, each.asset) for each in found.columns] == [
+    own_lineage = column_lineage(made)
+    assert [(column.name, column.qualified_name, column.asset) for column in own_lineage.columns] == [
         ("out.copy", "copy@fs_path:file:///out", ("fs_path", OUT)),
         ("a.first", "first@fs_path:file:///a", ("fs_path", "file:///a")),
         ("out.full", "full@fs_path:file:///out", ("fs_path", OUT)),
@@ -43,12 +43,12 @@ def test_each_output_column_has_a_column_lineage_step() -> None:
         ("out.id", "id@fs_path:file:///out", ("fs_path", OUT)),
         ("a.last", "last@fs_path:file:///a", ("fs_path", "file:///a")),
     ]
-    assert {(each.name, each.inputs) for each in found.steps} == {
+    assert {(step.name, step.inputs) for step in own_lineage.steps} == {
         ("out.full", ("first@fs_path:file:///a", "last@fs_path:file:///a")),
         ("out.id", ("id@fs_path:file:///b",)),
         ("out.copy", ("id@fs_path:file:///b",)),
     }
-    assert all(each.qualified_name.startswith(f"{made.qualified_name}#") for each in found.steps)
+    assert all(step.qualified_name.startswith(f"{made.qualified_name}#") for step in own_lineage.steps)
 
 
 def test_the_order_of_edges_does_not_change_column_lineage() -> None:
@@ -57,10 +57,12 @@ def test_the_order_of_edges_does_not_change_column_lineage() -> None:
 
 
 def test_a_step_with_other_edges_has_another_name() -> None:
-    (before,) = column_lineage(entity(edge("file:///a", "x", "z"))).steps
-    (after,) = column_lineage(entity(edge("file:///a", "x", "z"), edge("file:///b", "y", "z"))).steps
-    assert before.output == after.output
-    assert before.qualified_name != after.qualified_name
+    (column_lineage_step_before,) = column_lineage(entity(edge("file:///a", "x", "z"))).steps
+    (column_lineage_step_after,) = column_lineage(
+        entity(edge("file:///a", "x", "z"), edge("file:///b", "y", "z"))
+    ).steps
+    assert column_lineage_step_before.output == column_lineage_step_after.output
+    assert column_lineage_step_before.qualified_name != column_lineage_step_after.qualified_name
 
 
 def test_an_edge_from_an_asset_outside_the_process_makes_no_column() -> None:
@@ -75,7 +77,7 @@ def test_names_of_columns_and_steps_stay_within_the_name_limit(letter: str) -> N
     texts = [text for column in found.columns for text in (column.qualified_name, column.name)]
     texts += [text for step in found.steps for text in (step.qualified_name, step.name)]
     assert max(len(text.encode()) for text in texts) <= LONGEST_NAME
-    assert len({each.qualified_name for each in found.columns}) == 3, "different ones stay different"
+    assert len({column.qualified_name for column in found.columns}) == 3, "different ones stay different"
 
 
 def test_a_name_within_the_limit_is_not_shortened() -> None:

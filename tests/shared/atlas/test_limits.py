@@ -48,11 +48,11 @@ def test_a_process_with_overlong_values_everywhere_is_written(fresh_catalog: Cat
         deliver_blob(storage, fact.name)
     done = publish(storage, catalog, publish_options())
     assert (done.written, done.refused, done.error) == (1, 0, "")
-    found = list(catalog.ours())
-    assert len(found) == 3
-    assert all(len(node.qualified_name.encode()) <= NAME and len(node.name.encode()) <= NAME for node in found)
-    (held,) = catalog.read_processes([node.qualified_name for node in found if node.is_process]).values()
-    attributes = dict(held.entity.attributes)
+    nodes = list(catalog.ours())
+    assert len(nodes) == 3
+    assert all(len(node.qualified_name.encode()) <= NAME and len(node.name.encode()) <= NAME for node in nodes)
+    (held_process,) = catalog.read_processes([node.qualified_name for node in nodes if node.is_process]).values()
+    attributes = dict(held_process.entity.attributes)
     assert len(attributes["columnMapping"].encode()) <= PROPERTY
     assert "1 of 14 pairs are shown" in attributes["description"]
     assert json.loads(attributes["columnMapping"])[0]["ColumnMapping"] == [{"Source": "plain", "Sink": "plain"}]
@@ -136,7 +136,8 @@ def test_every_name_and_property_keeps_within_its_limit(name: str, column: str, 
     )
     texts = [(dict(entity.attributes), entity.qualified_name), (dict(process_entity(process).attributes), "p")]
     texts += [
-        (each.attributes, each.qualified_name) for each in column_entities("DataSet", qualified_name, entity.columns)
+        (column_entity.attributes, column_entity.qualified_name)
+        for column_entity in column_entities("DataSet", qualified_name, entity.columns)
     ]
     for attributes, own in texts:
         assert len(own.encode(errors="surrogatepass")) <= NAME

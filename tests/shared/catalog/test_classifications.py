@@ -69,9 +69,9 @@ def test_attaching_an_attached_classification_again_is_refused(both: tuple[Catal
     catalog, marks = both
     guid = catalog.create_assets([asset("a")])[TABLE]
     marks.attach(PII, [guid])
-    with pytest.raises(CatalogRefused) as caught:
+    with pytest.raises(CatalogRefused) as error_info:
         marks.attach(PII, [guid])
-    assert caught.value.code == "ATLAS-400-00-01A"
+    assert error_info.value.code == "ATLAS-400-00-01A"
 
 
 @pytest.mark.catalogs("local", "atlas")

@@ -68,12 +68,12 @@ def test_our_entities_go_into_the_collection_and_scanned_ones_stay(server: Catal
     storage, catalog = MemoryStorage(), over(getattr(server, generation), server.token)
     run(storage, catalog, copy_run("one", (X,), (X,)))
     run(storage, catalog, copy_run("two", (X, Y), (X, Y), minute=5))
-    found = collections_of(server)
-    assert found.pop(TABLE[1]) == "scans"
-    assert found.pop(f"{TABLE[1]}#scanned") == "scans"
-    assert len([name for name in found if name.startswith(FOLDER[1])]) == 4, "the folder, its schema, two columns"
-    assert set(found.values()) == {"lineage"}
-    (process,) = catalog.read_processes([name for name in found if name.startswith("throughline:")]).values()
+    collections = collections_of(server)
+    assert collections.pop(TABLE[1]) == "scans"
+    assert collections.pop(f"{TABLE[1]}#scanned") == "scans"
+    assert len([name for name in collections if name.startswith(FOLDER[1])]) == 4, "the folder, its schema, two columns"
+    assert set(collections.values()) == {"lineage"}
+    (process,) = catalog.read_processes([name for name in collections if name.startswith("throughline:")]).values()
     assert process.entity.inputs == (TABLE,)
 
 
@@ -144,8 +144,8 @@ def test_purviews_search_finds_data_sets_and_our_entities(server: CatalogServer)
     server.reset_calls()
     assert {node.qualified_name for node in catalog.search("ORDERS")} == {TABLE[1], FOLDER[1]}, "columns are none"
     assert catalog.search("orders nowhere") == ()
-    found = list(catalog.ours())
-    assert sorted(node.type for node in found) == sorted([PROCESS_TYPE, TABLE[0], FOLDER[0]])
+    nodes = list(catalog.ours())
+    assert sorted(node.type for node in nodes) == sorted([PROCESS_TYPE, TABLE[0], FOLDER[0]])
     assert set(server.calls()["by_verb"]) == {"POST datamap/api/search/query"}, "Purview has no basic search"
 
 

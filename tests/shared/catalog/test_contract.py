@@ -87,9 +87,9 @@ def test_many_assets_are_looked_up_at_once_and_placeholders_are_marked(catalog: 
     names = [f"{number:03d} {'ü' * 60}" for number in range(60)]  # several addresses long
     created = catalog.create_assets([placed(name) if name < "030" else asset(name) for name in names])
     nowhere = [("fs_path", "file:///data/nowhere"), ("no_such_type", "file:///data/a")]
-    held = catalog.look_up([*created, *nowhere])
-    assert {key: each.guid for key, each in held.items()} == created
-    assert sum(each.placed for each in held.values()) == 30
+    held_assets = catalog.look_up([*created, *nowhere])
+    assert {key: held_asset.guid for key, held_asset in held_assets.items()} == created
+    assert sum(held_asset.placed for held_asset in held_assets.values()) == 30
     assert catalog.look_up(nowhere) == {}
 
 
@@ -120,7 +120,7 @@ def test_a_placeholder_has_the_columns_that_were_written_last(catalog: Catalog) 
     first = replace(placed("ours"), columns=(("a", "int"), ("b", "string")))
     theirs = replace(placed("theirs", mark="Found by a scan."), columns=(("a", "int"),))
     guids = catalog.create_assets([first, theirs])
-    assert sorted(guids) == [each.key for each in (first, theirs)]
+    assert sorted(guids) == [asset_entity.key for asset_entity in (first, theirs)]
     assert catalog.describe_placeholder(first) is False, "it has them"
     for columns in ((("a", "bigint"), ("c", "date")), first.columns):
         changed = replace(first, columns=columns)
@@ -135,9 +135,9 @@ def test_a_placeholder_has_the_columns_that_were_written_last(catalog: Catalog) 
     assert catalog.describe_placeholder(first) is False
     assert catalog.describe_placeholder(replace(theirs, columns=())) is False
     assert catalog.describe_placeholder(replace(theirs, columns=()), bare=True) is False
-    (held,) = catalog.placeholders(guids).values()
-    assert held.links == frozenset(), "its columns are its own"
-    catalog.remove([held.guid, *held.parts])
+    (held_placeholder,) = catalog.placeholders(guids).values()
+    assert held_placeholder.links == frozenset(), "its columns are its own"
+    catalog.remove([held_placeholder.guid, *held_placeholder.parts])
     assert catalog.placeholders(guids) == {}
     assert catalog.create_assets([first]), "and all of it may come again"
     assert catalog.describe_placeholder(first) is False
@@ -145,14 +145,18 @@ def test_a_placeholder_has_the_columns_that_were_written_last(catalog: Catalog) 
 
 def test_placeholders_that_are_up_to_date_are_told_apart_at_once(catalog: Catalog) -> None:
     columns = (("a", "int"), ("b", "string"))
-    held = [replace(placed(name), columns=columns) for name in ("same", "other", "bare")]
+    held_asset_entities = [replace(placed(name), columns=columns) for name in ("same", "other", "bare")]
     theirs = placed("theirs", mark="Found by a scan.")
-    catalog.create_assets([*held, placed("described"), theirs])
-    without = [replace(each, columns=()) for each in held]
+    catalog.create_assets([*held_asset_entities, placed("described"), theirs])
+    without = [replace(asset_entity, columns=()) for asset_entity in held_asset_entities]
     nowhere = placed("nowhere")
-    same = catalog.up_to_date([held[0], replace(held[1], columns=columns[:1]), theirs, nowhere])
-    assert same == {held[0].key, theirs.key, nowhere.key}
-    assert catalog.up_to_date(without, bare=frozenset({held[2].key})) == {each.key for each in held[:2]}
+    same = catalog.up_to_date(
+        [held_asset_entities[0], replace(held_asset_entities[1], columns=columns[:1]), theirs, nowhere]
+    )
+    assert same == {held_asset_entities[0].key, theirs.key, nowhere.key}
+    assert catalog.up_to_date(without, bare=frozenset({held_asset_entities[2].key})) == {
+        asset_entity.key for asset_entity in held_asset_entities[:2]
+    }
     assert catalog.up_to_date([placed("described", "Dropped.")]) == frozenset()
     assert catalog.up_to_date([placed("described")], bare=frozenset({placed("described").key}))
     assert catalog.up_to_date([]) == frozenset()
@@ -169,16 +173,16 @@ def test_only_our_placeholders_get_a_new_description(catalog: Catalog) -> None:
 
 def test_placeholders_are_distinguished_from_other_assets_and_have_their_users(catalog: Catalog) -> None:
     guids = catalog.create_assets([placed("ours"), placed("lonely", "Dropped."), placed("theirs", mark="A scan's.")])
-    written = catalog.write_processes([process(["ours", "theirs"], ["lonely"])], guids)
+    written_processes = catalog.write_processes([process(["ours", "theirs"], ["lonely"])], guids)
     keys = [*guids, ("fs_path", "file:///data/nowhere")]
-    used = frozenset(written.values())
+    used = frozenset(written_processes.values())
     ours, lonely = (("fs_path", f"file:///data/{name}") for name in ("ours", "lonely"))
     assert catalog.placeholders(keys) == {
         ours: Placeholder(guid=guids[ours], links=used),
         lonely: Placeholder(guid=guids[lonely], links=used),
     }
     catalog.remove(list(used))
-    assert {each.links for each in catalog.placeholders(keys).values()} == {frozenset()}
+    assert {placeholder.links for placeholder in catalog.placeholders(keys).values()} == {frozenset()}
     assert catalog.placeholders([]) == {}
 
 
@@ -203,8 +207,8 @@ def test_a_process_is_written_read_back_and_overwritten_whole(catalog: Catalog) 
     assert process_in(catalog, first.qualified_name) == first
     again = process("a", "c")
     assert catalog.write_processes([again], guids).keys() == written.keys()
-    held = process_in(catalog, first.qualified_name)
-    assert held == again, "an input that was left out is gone"
+    held_process_entity = process_in(catalog, first.qualified_name)
+    assert held_process_entity == again, "an input that was left out is gone"
     catalog.write_processes([first], guids)
     assert process_in(catalog, first.qualified_name) == first, "and back once it is named again"
 
@@ -229,8 +233,8 @@ def test_an_input_removed_from_a_process_leaves_its_lineage_and_can_return(catal
 
     for inputs in ("ab", "a", "ab", "b", "a", "abd", "ab", "d", "ab"):
         written = catalog.write_processes([process(inputs, "c")], guids)
-        (held,) = catalog.read_processes(["throughline:test/c"]).values()
-        assert (held.guid, held.entity) == (written["throughline:test/c"], process(inputs, "c"))
+        (held_process,) = catalog.read_processes(["throughline:test/c"]).values()
+        assert (held_process.guid, held_process.entity) == (written["throughline:test/c"], process(inputs, "c"))
         assert reached("c", "INPUT") == list(inputs)
         assert [name for name in "abd" if reached(name, "OUTPUT") == ["c"]] == list(inputs)
         edges = catalog.lineage(guids["fs_path", "file:///data/c"], direction="INPUT", depth=1).edges
@@ -255,9 +259,9 @@ def test_a_write_that_fails_after_deleting_a_process_raises_catalog_unavailable(
     guids = over(v2).create_assets([asset(name) for name in "abc"])
     catalog = AtlasCatalog(Failing(v2.endpoint, BasicAuthentication(v2.user, v2.password)))
     catalog.write_processes([process("ab", "c")], guids)
-    with pytest.raises(CatalogUnavailable, match="deleted to be made again") as caught:
+    with pytest.raises(CatalogUnavailable, match="deleted to be made again") as error_info:
         catalog.write_processes([process("a", "c")], guids)
-    assert not caught.value.over
+    assert not error_info.value.over
     assert over(v2).write_processes([process("a", "c")], guids)
     assert process_in(over(v2), "throughline:test/c") == process("a", "c")
 
@@ -280,9 +284,9 @@ def test_a_write_takes_no_more_calls_than_estimated(v2: V2, *, own_columns: bool
     many = [f"x{number}>y{number}" for number in range(60)]
     longest = 0.0
     for inputs, columns in (("ab", many), ("ab", many), ("a", many[:1]), ("b", []), ("ab", many[30:])):
-        wanted = [process(inputs, "c", json.dumps([pairs(inputs[0], *columns)]))]
-        before, expected = client.made, catalog.calls_to_write(wanted)
-        catalog.write_processes(wanted, guids)
+        wanted_process_entities = [process(inputs, "c", json.dumps([pairs(inputs[0], *columns)]))]
+        before, expected = client.made, catalog.calls_to_write(wanted_process_entities)
+        catalog.write_processes(wanted_process_entities, guids)
         assert client.made - before <= expected
         longest = max(longest, (client.made - before) / expected)
     assert longest >= 0.5, "and the estimate is not far above"
@@ -322,14 +326,14 @@ def test_an_address_stays_short_however_many_entities_it_names(v2: V2, number: i
 def test_an_update_of_columns_takes_no_more_calls_than_estimated(v2: V2, number: int) -> None:
     client = Gateway(v2.endpoint, BasicAuthentication(v2.user, v2.password))
     catalog = AtlasCatalog(client)
-    before, after = (
+    asset_entity_before, asset_entity_after = (
         replace(placed("wide"), columns=tuple((f"{letter}{each}", "int") for each in range(number))) for letter in "xy"
     )
-    catalog.create_assets([before])
+    catalog.create_assets([asset_entity_before])
     made = client.made
-    assert catalog.describe_placeholder(after)
+    assert catalog.describe_placeholder(asset_entity_after)
     assert client.made - made <= calls_to_describe(number)
-    assert not catalog.describe_placeholder(after)
+    assert not catalog.describe_placeholder(asset_entity_after)
 
 
 @pytest.mark.catalogs("local")  # a real one takes minutes for so many
@@ -363,12 +367,14 @@ def test_many_processes_are_written_together(catalog: Catalog) -> None:
 
 
 def test_a_process_on_missing_assets_is_refused_and_not_written(catalog: Catalog) -> None:
-    wanted = process("a", "b")
-    nowhere = dict.fromkeys((*wanted.inputs, *wanted.outputs), "00000000-0000-0000-0000-000000000000")
+    wanted_process_entity = process("a", "b")
+    nowhere = dict.fromkeys(
+        (*wanted_process_entity.inputs, *wanted_process_entity.outputs), "00000000-0000-0000-0000-000000000000"
+    )
     with pytest.raises(CatalogRefused) as caught:
-        catalog.write_processes([wanted], nowhere)
+        catalog.write_processes([wanted_process_entity], nowhere)
     assert caught.value.code == "ATLAS-404-00-00A"
-    assert process_in(catalog, wanted.qualified_name) is None
+    assert process_in(catalog, wanted_process_entity.qualified_name) is None
 
 
 def test_a_process_on_a_missing_asset_prevents_all_writes_of_its_call(catalog: Catalog) -> None:
@@ -385,9 +391,9 @@ def test_long_names_with_special_characters_are_read_back_unchanged(catalog: Cat
     guids = catalog.create_assets([asset(strange), asset(long)])
     assert catalog.find(guids) == guids
     mapping = '[{"x": "' + "ü" * 16000 + '"}]'
-    written = replace(process([strange], [long], mapping), qualified_name=f"throughline:test/{strange}")
-    catalog.write_processes([written], guids)
-    assert process_in(catalog, written.qualified_name) == written
+    written_process_entity = replace(process([strange], [long], mapping), qualified_name=f"throughline:test/{strange}")
+    catalog.write_processes([written_process_entity], guids)
+    assert process_in(catalog, written_process_entity.qualified_name) == written_process_entity
 
 
 def test_concurrent_writers_on_one_data_set_lose_no_process(catalog: Catalog) -> None:
@@ -400,8 +406,10 @@ def test_concurrent_writers_on_one_data_set_lose_no_process(catalog: Catalog) ->
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(write, range(4)))
-    held = catalog.read_processes(f"throughline:test/s{number}" for number in range(4))
-    assert [each.entity for each in held.values()] == [process(["shared"], [f"s{n}"], "2") for n in range(4)]
+    held_processes = catalog.read_processes(f"throughline:test/s{number}" for number in range(4))
+    assert [held_process.entity for held_process in held_processes.values()] == [
+        process(["shared"], [f"s{n}"], "2") for n in range(4)
+    ]
 
 
 def test_a_deleted_process_is_gone_and_deleting_it_again_changes_nothing(catalog: Catalog) -> None:
@@ -416,11 +424,15 @@ def test_a_deleted_process_is_gone_and_deleting_it_again_changes_nothing(catalog
 def test_many_processes_are_read_back_with_their_guids(catalog: Catalog) -> None:
     names = [f"{number:03}{'x' * 400}" for number in range(40)]
     guids = catalog.create_assets([asset(name) for name in (*names, "t")])
-    written = [replace(process("t", "t"), qualified_name=f"throughline:test/{name}") for name in names]
-    assigned = catalog.write_processes(written, guids)
-    held = catalog.read_processes([*(each.qualified_name for each in written), "throughline:test/nobody"])
-    assert {name: each.guid for name, each in held.items()} == assigned
-    assert [held[each.qualified_name].entity for each in written] == written
+    written_process_entities = [replace(process("t", "t"), qualified_name=f"throughline:test/{name}") for name in names]
+    assigned = catalog.write_processes(written_process_entities, guids)
+    held = catalog.read_processes(
+        [*(process_entity.qualified_name for process_entity in written_process_entities), "throughline:test/nobody"]
+    )
+    assert {name: held_process.guid for name, held_process in held.items()} == assigned
+    assert [
+        held[process_entity.qualified_name].entity for process_entity in written_process_entities
+    ] == written_process_entities
     assert catalog.read_processes(["throughline:test/nobody"]) == {}
     assert catalog.read_processes([]) == {}
 
@@ -431,10 +443,12 @@ def test_our_entities_are_distinguished_from_those_of_others(catalog: Catalog) -
     mine, other = process("1", "2"), replace(process("1", "3"), qualified_name="adf://pipeline/copy")
     catalog.write_processes([mine, other], guids)
     assert soon(lambda: len(list(catalog.ours())), 104) == 104
-    found = list(catalog.ours())
-    assert [node.qualified_name for node in found if node.is_process] == [mine.qualified_name]
-    assets = [node for node in found if not node.is_process]
-    assert sorted(node.qualified_name for node in assets) == sorted(each.qualified_name for each in many)
+    nodes = list(catalog.ours())
+    assert [node.qualified_name for node in nodes if node.is_process] == [mine.qualified_name]
+    assets = [node for node in nodes if not node.is_process]
+    assert sorted(node.qualified_name for node in assets) == sorted(
+        asset_entity.qualified_name for asset_entity in many
+    )
     assert {node.key: node.guid for node in assets} == {
         key: guid for key, guid in guids.items() if "theirs" not in key[1]
     }
@@ -515,7 +529,7 @@ def pairs(source: str, *columns: str) -> dict[str, Any]:
     """A mapping into `c`, of pairs like `a>b`."""
     return {
         "DatasetMapping": {"Source": f"file:///data/{source}", "Sink": "file:///data/c"},
-        "ColumnMapping": [dict(zip(("Source", "Sink"), each.split(">"), strict=True)) for each in columns],
+        "ColumnMapping": [dict(zip(("Source", "Sink"), column.split(">"), strict=True)) for column in columns],
     }
 
 
@@ -562,4 +576,4 @@ def test_a_placeholder_with_our_columns_has_no_links_once_its_process_is_deleted
     guids = catalog.create_assets([placed("a"), placed("c")])
     catalog.write_processes([process("a", "c", json.dumps([pairs("a", "x>y")]))], guids)
     catalog.delete_process("throughline:test/c")
-    assert {each.links for each in catalog.placeholders(guids).values()} == {frozenset()}
+    assert {placeholder.links for placeholder in catalog.placeholders(guids).values()} == {frozenset()}

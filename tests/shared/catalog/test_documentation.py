@@ -46,13 +46,16 @@ def _file(name: str, description: str = "", columns: tuple[str, ...] = ()) -> As
         type="fs_path",
         qualified_name=place,
         attributes=(("name", name), ("description", description), ("path", place)),
-        columns=tuple((each, "string") for each in columns),
+        columns=tuple((column, "string") for column in columns),
     )
 
 
 def _read(server: V2, *keys: AssetKey) -> dict[str, CatalogDocumentation]:
-    found = dict(AtlasDocumentation(_client(server)).documentation(keys))
-    return {key[1].rpartition("/")[2]: each for key, each in found.items()}
+    catalog_documentations = dict(AtlasDocumentation(_client(server)).documentation(keys))
+    return {
+        key[1].rpartition("/")[2]: catalog_documentation
+        for key, catalog_documentation in catalog_documentations.items()
+    }
 
 
 def _write(server: V2, *entities: Mapping[str, Any]) -> None:
@@ -91,7 +94,7 @@ def test_descriptions_owners_and_labels_by_people_are_read(v2: V2) -> None:
 
     found = _read(
         server,
-        *(each.key for each in files),
+        *(file.key for file in files),
         *(("fs_path", f"file:///data/{name}") for name in ("labelled", "missing")),
     )
     assert found == {
@@ -111,9 +114,9 @@ def test_many_data_sets_take_few_calls(v2: V2) -> None:
     for start in range(0, len(files), 50):
         AtlasCatalog(client).create_assets(files[start : start + 50])
     client.reads = 0
-    found = dict(AtlasDocumentation(client).documentation(each.key for each in files))
+    found = dict(AtlasDocumentation(client).documentation(file.key for file in files))
     assert len(found) == 250
-    assert {each.columns for each in found.values()} == {3}
+    assert {catalog_documentation.columns for catalog_documentation in found.values()} == {3}
     assert 0 < client.reads <= 25
 
 
@@ -138,7 +141,7 @@ def test_reading_keeps_the_call_rate(v2: V2) -> None:
     files = [_file(f"{'long' * 25}{number:03}") for number in range(200)]
     for start in range(0, len(files), 50):
         AtlasCatalog(_client(v2)).create_assets(files[start : start + 50])
-    assert len(dict(AtlasDocumentation(client).documentation(each.key for each in files))) == len(files)
+    assert len(dict(AtlasDocumentation(client).documentation(file.key for file in files))) == len(files)
     assert waits == [0.5] * 3
 
 

@@ -53,8 +53,8 @@ def end(name: str) -> ForeignAsset:
 
 def test_processes_around_a_data_set_are_read_from_both_sides(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset(name) for name in "abc"])
-    written = catalog.write_processes([process("a", "b"), foreign("b", "c")], guids)
-    ours, theirs = frozenset({written["throughline:test/b"]}), frozenset({written[COPY]})
+    written_processes = catalog.write_processes([process("a", "b"), foreign("b", "c")], guids)
+    ours, theirs = frozenset({written_processes["throughline:test/b"]}), frozenset({written_processes[COPY]})
     a, b, c = guids
     nowhere = [("fs_path", "file:///data/nowhere"), ("no_such_type", "file:///data/a")]
     assert catalog.process_links([*guids, *nowhere]) == {

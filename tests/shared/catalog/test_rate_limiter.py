@@ -102,10 +102,10 @@ def test_threads_share_the_turns() -> None:
         rate_limiter.take(0)
     began = time.monotonic()
     threads = [threading.Thread(target=lambda: [rate_limiter.take(5) for _ in range(5)]) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert time.monotonic() - began >= 20 / 50 - 0.05
 
 
@@ -132,9 +132,9 @@ def test_other_clients_make_no_call_while_the_catalog_asks_to_wait(status: int, 
             catalog = AtlasCatalog(
                 SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK, rate_limiter=rate_limiter)
             )
-            with pytest.raises(CatalogUnavailable) as caught:
+            with pytest.raises(CatalogUnavailable) as error_info:
                 catalog.find([("t", "q")])
-            assert (caught.value.after, caught.value.over, caught.value.blames) == (60, ended, False)
+            assert (error_info.value.after, error_info.value.over, error_info.value.blames) == (60, ended, False)
         assert server.calls == 1
 
 

@@ -47,12 +47,12 @@ def test_glossaries_and_terms_are_created_once(both: tuple[Catalog, Terms]) -> N
     terms = both[1]
     _with_terms(terms)
     assert terms.glossaries()["Terms of contract"] == {"Customer", "Order"}
-    with pytest.raises(CatalogRefused) as caught:
+    with pytest.raises(CatalogRefused) as error_info:
         terms.create_glossary("Terms of contract")
-    assert caught.value.status == 409
-    with pytest.raises(CatalogRefused) as caught:
+    assert error_info.value.status == 409
+    with pytest.raises(CatalogRefused) as error_info:
         terms.create_terms("Terms of contract", ["Invoice", "Order"])
-    assert caught.value.status == 409
+    assert error_info.value.status == 409
     assert terms.glossaries()["Terms of contract"] == {"Customer", "Order"}, "all or none"
 
 
@@ -108,7 +108,7 @@ def test_the_other_glossary_endpoints_and_errors_behave_like_atlas(served: V2) -
         made = served.call("POST glossary/term", term).json()
         assert (made["qualifiedName"], made["anchor"]["glossaryGuid"]) == ("T@Verbs", held["Verbs"]["guid"])
     glossary = served.call(f"GET glossary/{held['Verbs']['guid']}").json()
-    assert (glossary["name"], [each["displayText"] for each in glossary["terms"]]) == ("Verbs", ["T"])
+    assert (glossary["name"], [term["displayText"] for term in glossary["terms"]]) == ("Verbs", ["T"])
     anchor, nothing = {"glossaryGuid": glossary["guid"]}, "00000000-0000-0000-0000-000000000000"
     assert refusal("POST glossary", {"name": "Verbs"}) == (409, "ATLAS-409-00-007")
     assert refusal("POST glossary", {"name": "a.b"}) == (400, "ATLAS-400-00-083")

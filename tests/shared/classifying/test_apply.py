@@ -61,17 +61,17 @@ def _asset(name: str) -> Asset:
 
 def edges_between(read: str, written: str, *edges: tuple[str, str, str]) -> KnownProcess:
     """A process of edges: column read, column written, and the expression (`*`: the listener calls it a mask)."""
-    one, other = _asset(read), _asset(written)
+    asset, other = _asset(read), _asset(written)
     return KnownProcess(
         process=Process(
             qualified_name=f"throughline:{read}>{written}",
             name=f"{read} to {written}",
             operations=("insert",),
-            inputs=(one,),
+            inputs=(asset,),
             outputs=(other,),
             columns=tuple(
                 ColumnEdge(
-                    input=Column(qualified_name=one.qualified_name, column=begin),
+                    input=Column(qualified_name=asset.qualified_name, column=begin),
                     output=Column(qualified_name=other.qualified_name, column=end),
                     kind=EdgeKind.DIRECT,
                     masked=text == "*",
@@ -80,7 +80,9 @@ def edges_between(read: str, written: str, *edges: tuple[str, str, str]) -> Know
                 )
                 for begin, end, text in edges
             ),
-            schemas=tuple(AssetSchema(qualified_name=each.qualified_name, columns=COLUMNS) for each in (one, other)),
+            schemas=tuple(
+                AssetSchema(qualified_name=asset.qualified_name, columns=COLUMNS) for asset in (asset, other)
+            ),
             exact=True,
         )
     )
@@ -117,9 +119,9 @@ class World:
         self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False, file: str = "rules.toml"
     ) -> ClassificationPlan:
         create_terms(self.terms, lacking_terms(self.terms, parse_rules(rules, file)))
-        found = self.plan(rules, document, onto_scanned=onto_scanned, file=file)
-        apply(found, self.marks, self.storage, terms=self.terms)
-        return found
+        classification_plan = self.plan(rules, document, onto_scanned=onto_scanned, file=file)
+        apply(classification_plan, self.marks, self.storage, terms=self.terms)
+        return classification_plan
 
     def names(self, dataset: str, column: str = "mail") -> set[str]:
         key = ("column", column_name("fs_path", f"file:///data/{dataset}", column))
@@ -170,7 +172,7 @@ def test_removing_a_rule_removes_our_classifications_and_keeps_those_of_others()
     world = World()
     world.attach("PII", "b")
     world.attach("OTHER", "a")
-    assert [each.qualified_name for each in world.apply(PII).others] == [
+    assert [mark.qualified_name for mark in world.apply(PII).others] == [
         column_name("fs_path", "file:///data/b", "mail")
     ]
     assert [world.names(each) for each in "ab"] == [{"PII", "OTHER"}, {"PII"}]
@@ -184,16 +186,16 @@ def test_our_classification_stays_while_the_lineage_of_its_column_is_unknown() -
     world.apply(PII)
     lost = KnownProcess(process=_with(edges_between("a", "b", ("n", "n", "")), exact=False))
     found = world.apply(PII, lineage(lost))
-    assert [each.qualified_name for each in found.kept] == [column_name("fs_path", "file:///data/b", "mail")]
+    assert [mark.qualified_name for mark in found.kept] == [column_name("fs_path", "file:///data/b", "mail")]
     assert world.names("b") == {"PII"}
     world.apply(PII, lineage(edges_between("a", "b", ("n", "n", ""))))
     assert world.names("b") == set(), "the plan knows that nothing arrives"
 
 
-def _with(known: KnownProcess, **more: object) -> Process:
+def _with(known_process: KnownProcess, **more: object) -> Process:
     from msgspec.structs import replace as with_  # noqa: PLC0415 - dataclasses' has the same name
 
-    return with_(known.process, **more)
+    return with_(known_process.process, **more)
 
 
 def test_certified_data_sets_are_classified_like_columns() -> None:
@@ -339,7 +341,7 @@ def test_terms_are_created_and_attached_to_columns_and_whole_data_sets() -> None
     assert world.terms.glossaries() == {"Glossary": {"Customer", "Email"}}
     assert [world.terms_of(each) for each in "abc"] == [set(), {"Customer@Glossary"}, set()]
     assert [world.terms_of(each, "mail") for each in "abc"] == [{"Email@Glossary"}, {"Email@Glossary"}, set()]
-    assert [(each.kind, each.name) for each in found.scanned] == [
+    assert [(mark.kind, mark.name) for mark in found.scanned] == [
         (AttachedKind.TERM, "Customer@Glossary"),
         (AttachedKind.TERM, "Email@Glossary"),
     ]
@@ -359,11 +361,11 @@ def test_removing_a_rule_removes_our_terms_and_keeps_those_of_others() -> None:
     world.terms.attach("Customer@Glossary", [guid])
     world.terms.attach("Other@Glossary", [guid])
     found = world.apply(TERMS)
-    assert [each.qualified_name for each in found.others] == ["file:///data/b"]
+    assert [mark.qualified_name for mark in found.others] == ["file:///data/b"]
     world.apply(PII)
     assert world.terms_of("a", "mail") == set()
     assert world.terms_of("b") == {"Customer@Glossary", "Other@Glossary"}
-    assert {each.kind for each in attached(world.storage)} == {AttachedKind.CLASSIFICATION}
+    assert {mark.kind for mark in attached(world.storage)} == {AttachedKind.CLASSIFICATION}
     assert world.names("a") == {"PII"}
 
 
@@ -457,8 +459,8 @@ datasets = "b"
 """
     )
     merged = with_classifications(CHAIN, attached(world.storage))
-    names = {label(merged.datasets[merged.columns[each.column].dataset], merged.columns[each.column].name): each.name
-             for each in merged.tags}  # fmt: skip
+    names = {label(merged.datasets[merged.columns[tag.column].dataset], merged.columns[tag.column].name): tag.name
+             for tag in merged.tags}  # fmt: skip
     assert names == {"a.mail": "PII", "b.mail": "PII"}, "terms are no tags"
-    assert {each.name: each.tags for each in merged.datasets} == {"a": (), "b": ("Certified",), "c": ()}
+    assert {dataset.name: dataset.tags for dataset in merged.datasets} == {"a": (), "b": ("Certified",), "c": ()}
     assert with_classifications(CHAIN, {}) is CHAIN

@@ -53,7 +53,7 @@ class Ports:
         create_terms(self.terms, lacking_terms(self.terms, parsed))
         if self.types:
             define(self.types, definitions(parsed))
-        found = plan(
+        classification_plan = plan(
             document,
             parsed,
             self.marks,
@@ -62,8 +62,8 @@ class Ports:
             today=date(2026, 11, 23),
             onto_scanned=True,
         )
-        apply(found, self.marks, self.storage, terms=self.terms)
-        return found
+        apply(classification_plan, self.marks, self.storage, terms=self.terms)
+        return classification_plan
 
     def attached(self) -> dict[str, set[str]]:
         """The classifications and terms attached to the three data sets and their columns, by name."""

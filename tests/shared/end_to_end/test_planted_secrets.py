@@ -98,9 +98,9 @@ SETTINGS = {
 
 @pytest.mark.parametrize("wrong", SETTINGS.values(), ids=SETTINGS)
 def test_a_wrong_setting_is_not_quoted(wrong: dict[str, str]) -> None:
-    with pytest.raises(Misconfigured) as caught:
+    with pytest.raises(Misconfigured) as error_info:
         load(catalog=True, environment={"THROUGHLINE_CATALOG_TOKEN": SECRET, **wrong})
-    assert not contains_secret(str(caught.value))
+    assert not contains_secret(str(error_info.value))
 
 
 def test_the_repr_of_the_settings_shows_no_secret() -> None:

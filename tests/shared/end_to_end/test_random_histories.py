@@ -38,7 +38,7 @@ def disagreements(storage: MemoryStorage, catalog: MemoryCatalog, bodies: Sequen
     states, reasons = expected_states(pure, bodies)
     counts = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
     wrong = {
-        "catalog": catalog.processes != {each.qualified_name: process_entity(each) for each in pure.processes},
+        "catalog": catalog.processes != {process.qualified_name: process_entity(process) for process in pure.processes},
         "sum": not found.reconciles or found.received != len(set(bodies)),
         "in progress": found.in_progress > 0,
         "states": +counts != states,
@@ -211,8 +211,8 @@ FOUND: dict[str, list[bytes]] = {
         did("h", "02:00", "/b", "/u", job=f"{HOST}.adaptive_spark_plan.out"),
     ],
     "a notebook named by a write, and a schema that was only looked at": [
-        each.replace(b'"name": "app"', b'"name": "databricks_shell"')
-        for each in (
+        content.replace(b'"name": "app"', b'"name": "databricks_shell"')
+        for content in (
             did("i", "01:00", "/in", "/in", job="databricks_shell.map_partitions_parallel_collection"),
             did("w", "02:00", "/a", "/t", properties={NOTEBOOK: "/Users/ada"}),
         )

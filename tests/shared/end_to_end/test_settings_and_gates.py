@@ -182,11 +182,13 @@ NO_LINEAGE = {
 
 
 def test_every_setting_is_tried_or_cannot_change_lineage() -> None:
-    places = {each.name for each in SETTINGS if each.name.startswith(("AzureWebJobsStorage", "THROUGHLINE_STORAGE"))}
-    assert {each.name for each in SETTINGS} - places == TRIED.keys() | NO_LINEAGE.keys()
-    changing = {each.name for each in SETTINGS if each.effect not in {Effect.WORK, Effect.CREATED}}
+    places = {
+        setting.name for setting in SETTINGS if setting.name.startswith(("AzureWebJobsStorage", "THROUGHLINE_STORAGE"))
+    }
+    assert {setting.name for setting in SETTINGS} - places == TRIED.keys() | NO_LINEAGE.keys()
+    changing = {setting.name for setting in SETTINGS if setting.effect not in {Effect.WORK, Effect.CREATED}}
     assert changing <= TRIED.keys()
-    assert DEMAND.keys() == {str(each) for each in DEMANDS}
+    assert DEMAND.keys() == {str(demand) for demand in DEMANDS}
 
 
 def judged(folder: Path, **settings: str) -> tuple[LineageDocument, tuple[Result, ...]]:
@@ -225,9 +227,9 @@ CASES = [(name, value) for name, values in TRIED.items() for value in values]
 def test_no_verdict_becomes_better(tmp_path: Path, name: str, value: str) -> None:
     _, results = judged(tmp_path, **environment(tmp_path, name, value))
     better = [
-        f"{each.policy}: {before} → {each.verdict}"
-        for before, each in zip(unfiltered(), results, strict=True)
-        if each.verdict is Verdict.HOLDS and before is not Verdict.HOLDS
+        f"{each.policy}: {verdict_before} → {each.verdict}"
+        for verdict_before, each in zip(unfiltered(), results, strict=True)
+        if each.verdict is Verdict.HOLDS and verdict_before is not Verdict.HOLDS
     ]
     assert better == []
 

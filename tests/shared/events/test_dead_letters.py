@@ -95,7 +95,7 @@ def test_a_letter_has_the_known_facts_of_the_event(payload: bytes, reason: str, 
 def test_a_dead_letter_of_a_long_run_is_counted_once_each_time_that_the_run_is_processed(payload: bytes) -> None:
     storage = MemoryStorage()
     times = [f"10:{each // 60:02}:{each % 60:02}" for each in range(300)]
-    bodies = [event("a", "RUNNING", each, inputs=["/a"], outputs=["/b"], application="app") for each in times]
+    bodies = [event("a", "RUNNING", time, inputs=["/a"], outputs=["/b"], application="app") for time in times]
     *places, end = post(storage, *bodies, END)
     replace_blob(storage, places[5], payload)
     settle(storage, end)
@@ -108,11 +108,11 @@ def test_a_dead_letter_of_a_long_run_is_counted_once_each_time_that_the_run_is_p
 def test_a_dead_letter_found_again_is_counted() -> None:
     storage = MemoryStorage()
     damaged(storage, b"hello")
-    before = one(storage)
+    dead_letter_before = one(storage)
     replayed_application(storage)
-    after = one(storage)
-    assert (after.count, after.first) == (2, before.first)
-    assert after.last > before.last
+    dead_letter_after = one(storage)
+    assert (dead_letter_after.count, dead_letter_after.first) == (2, dead_letter_before.first)
+    assert dead_letter_after.last > dead_letter_before.last
 
 
 def test_a_blob_with_a_foreign_name_is_recorded_once_by_several_sweeps() -> None:
@@ -335,9 +335,9 @@ def test_a_dead_letter_is_recorded_repaired_and_replayed_on_azurite(azurite: Azu
     assert [(letter.reason, letter.count) for letter in mine()] == [("damaged bytes", 1)]
     replayed = letters_of(storage, lambda letter: letter.digest == start.digest)
     assert [(replayed.outcome, replayed.letter.count) for replayed in replayed] == [(LetterOutcome.FAILED, 2)]
-    found = discard(storage, start.digest)
-    assert found
-    assert mine() == [found]
+    dead_letter = discard(storage, start.digest)
+    assert dead_letter
+    assert mine() == [dead_letter]
     put_blob(gzip.compress(write("on azurite", "app", "10:00", "/more", sink="/azurite")[0]))
     replayed = letters_of(storage, lambda letter: letter.digest == start.digest)
     assert [replayed.outcome for replayed in replayed] == [LetterOutcome.USED]

@@ -132,7 +132,7 @@ def test_a_demand_names_the_planted_edge(demand: str, document: LineageDocument,
     }
     (found,) = results(document, demand, quality if demand.startswith("quality") else None)
     assert (found.verdict, exit_code((found,))) == (Verdict.BROKEN, BROKEN)
-    named = {each.text: each for each in found.findings}
+    named = {finding.text: finding for finding in found.findings}
     assert text in named
     lines = found.text.splitlines()
     assert f"  {text}" in lines
@@ -256,7 +256,7 @@ THROUGH_CODE: dict[str, tuple[str, LineageDocument, Verdict, str]] = {
 def test_what_may_pass_code_is_not_known(demand: str, document: LineageDocument, verdict: Verdict, text: str) -> None:
     (found,) = results(document, demand)
     assert found.verdict is verdict
-    assert (text in {each.text for each in found.findings}) == bool(text)
+    assert (text in {finding.text for finding in found.findings}) == bool(text)
 
 
 def test_a_failed_quality_test_behind_code_is_not_known_to_matter() -> None:
@@ -290,7 +290,7 @@ def test_a_quality_test_that_only_warns_blocks_nothing() -> None:
 def test_a_demand_never_holds_where_lineage_is_not_known(demand: str, document: LineageDocument) -> None:
     if "every_input" in demand:  # it looks at direct inputs, which have been certified
         document = sound("mid => gold by other")
-    if "no_tag" in demand and "flat" in {each.name for each in document.datasets}:
+    if "no_tag" in demand and "flat" in {dataset.name for dataset in document.datasets}:
         document = lineage("crm => gold by other", columns=["crm.email"])  # no column of gold is known
     (found,) = results(document, demand)
     assert found.verdict is not Verdict.HOLDS
@@ -405,12 +405,12 @@ def _sourceless(document: LineageDocument) -> set[int]:
 
 def _wanted(document: LineageDocument, dataset: int) -> dict[str, Verdict]:
     """The verdicts of two demands on one data set, from sets that are made forwards, column by column."""
-    own = {number for number, each in enumerate(document.columns) if each.dataset == dataset and each.name}
+    own = {number for number, column in enumerate(document.columns) if column.dataset == dataset and column.name}
     lost = _sourceless(document)
-    tagged = {each.column for each in document.tags if each.name == "pii"}
+    tagged = {tag.column for tag in document.tags if tag.name == "pii"}
     hit, doubt = _forward(document, tagged) & own, _forward(document, lost | tagged, "opaque") & own
     into = {e.output for e in document.edges if e.valid_to == -1 and e.kind != "condition"}
-    roots = {n for n, each in enumerate(document.columns) if each.name and n not in into and n not in lost}
+    roots = {n for n, column in enumerate(document.columns) if column.name and n not in into and n not in lost}
     bad = {root for root in roots if document.datasets[document.columns[root].dataset].name != "d0"}
     plain = any(_forward(document, {root}, "mask") & own for root in bad)
     unsure = any(_forward(document, {each}, "mask", "opaque") & own for each in lost | bad)
@@ -438,12 +438,12 @@ no_tag = "PII"
 sources_only = "d0"
 """
             found = check(document, parse_rules(text, "p.toml"), Facts(now=NOW))
-            got = {result.demand.split()[0]: result.verdict for result in found}
-            wanted = _wanted(document, dataset)
+            verdicts = {result.demand.split()[0]: result.verdict for result in found}
+            wanted_verdicts = _wanted(document, dataset)
             if each.name == "d0" or _behind_d0(document, dataset):
-                wanted.pop("sources_only")  # another test covers the lineage behind an allowed source
-            assert {name: got[name] for name in wanted} == wanted, f"seed {seed}, {each.name}"
-            seen |= set(wanted.items())
+                wanted_verdicts.pop("sources_only")  # another test covers the lineage behind an allowed source
+            assert {name: verdicts[name] for name in wanted_verdicts} == wanted_verdicts, f"seed {seed}, {each.name}"
+            seen |= set(wanted_verdicts.items())
             for result in found:
                 for finding in result.findings:
                     steps = finding.way
@@ -453,8 +453,8 @@ sources_only = "d0"
 
 def _behind_d0(document: LineageDocument, dataset: int) -> bool:
     """Whether a value reaches a data set by way of d0 from something else."""
-    own = {number for number, each in enumerate(document.columns) if each.dataset == dataset}
-    d0 = {n for n, each in enumerate(document.columns) if document.datasets[each.dataset].name == "d0"}
+    own = {number for number, column in enumerate(document.columns) if column.dataset == dataset}
+    d0 = {n for n, column in enumerate(document.columns) if document.datasets[column.dataset].name == "d0"}
     entered = {e.output for e in document.edges if e.valid_to == -1 and e.kind != "condition"}
     return bool(_forward(document, d0, "mask", "opaque") & own and d0 & (entered | _sourceless(document)))
 
@@ -469,10 +469,10 @@ BY_RDDS = ("doubled", "sizes", "pickled", "all_logs")
 def test_no_demand_holds_for_what_an_rdd_wrote(demand: str, name: str, version: str) -> None:
     """Its inputs are known, its columns are not."""
     lines = (Path(__file__).parents[2] / "golden" / version / "formats/events.jsonl").read_bytes().splitlines()
-    written = document(*translate_history(map(decode, lines)).processes)
+    written_lineage_document = document(*translate_history(map(decode, lines)).processes)
     policy = (
         f'[[tag]]\nclassification = "PII"\ndatasets = "nothing"\n[[policy]]\nname = "p"\ndatasets = "*/out/{name}"\n'
     )
-    (result,) = check(written, parse_rules(policy + demand, "policy.toml"), Facts(now=NOW))
+    (result,) = check(written_lineage_document, parse_rules(policy + demand, "policy.toml"), Facts(now=NOW))
     assert result.verdict is not Verdict.HOLDS
     assert "known" in " ".join(finding.text for finding in result.findings)

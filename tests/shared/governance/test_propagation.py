@@ -22,10 +22,10 @@ def rules(text: str) -> Rules:
 
 
 def states(document: LineageDocument, text: str = PII, name: str = "PII") -> dict[str, str]:
-    found = propagate(document, rules(text), today=TODAY)[name]
+    tag_propagation = propagate(document, rules(text), today=TODAY)[name]
     return {
-        f"{document.datasets[each.dataset].name}.{each.name}": str(found.state(number))
-        for number, each in enumerate(document.columns)
+        f"{document.datasets[column.dataset].name}.{column.name}": str(tag_propagation.state(number))
+        for number, column in enumerate(document.columns)
     }
 
 
@@ -116,7 +116,7 @@ def test_an_exception_ends_after_its_last_day(expires: str, wanted: str) -> None
         text = f'{PII}{kind}datasets = "out"\ncolumns = "mail"\n{APPROVED.format(expires)}'
         found = states(document, text)
         assert (found["out.mail"], found["end.mail"]) == (wanted, wanted), kind
-        expired = [each for each in remarks(document, rules(text), today=TODAY) if "expired" in each.text]
+        expired = [remark for remark in remarks(document, rules(text), today=TODAY) if "expired" in remark.text]
         assert len(expired) == (wanted == "tagged")
 
 
@@ -173,10 +173,10 @@ classification = "MY.PII"
 datasets = "lake/other"
 """
     found = propagate(document, rules(text), today=TODAY, catalog=catalog)["MY.PII"]
-    begins = [document.columns[each] for each in found.origins]
-    names = {f"{document.datasets[each.dataset].name}.{each.name}" for each in begins}
+    begins = [document.columns[origin] for origin in found.origins]
+    names = {f"{document.datasets[column.dataset].name}.{column.name}" for column in begins}
     assert names == {"crm.b", "crm.c", "other.a"}
-    assert {found.origins[each].line for each in found.origins} == {2, 5, 8}
+    assert {found.origins[origin].line for origin in found.origins} == {2, 5, 8}
 
 
 def test_the_way_is_a_shortest_one_from_an_origin() -> None:
@@ -184,15 +184,15 @@ def test_the_way_is_a_shortest_one_from_an_origin() -> None:
         "crm.email -> a.x by one", "a.x -> b.y by two", "crm.email ~> b.y by three", "b.y -> c.z by four"
     )
     way = propagate(document, rules(PII), today=TODAY)["PII"].way(column_number(document, "c.z"))
-    assert [document.processes[each.process].name for each in way] == ["three", "four"]
+    assert [document.processes[edge.process].name for edge in way] == ["three", "four"]
 
 
 def test_a_way_along_code_begins_at_the_origin() -> None:
     document = lineage("crm.email -> a.x by one", "a.x %> b.y by two", "b.y -> c.z by three")
-    found = propagate(document, rules(PII), today=TODAY)["PII"]
+    pii = propagate(document, rules(PII), today=TODAY)["PII"]
     through_code, other = column_number(document, "c.z"), column_number(document, "a.x")
-    assert [document.processes[each.process].name for each in found.way(through_code)] == ["one", "two", "three"]
-    assert (found.may_arrive(through_code), found.may_arrive(other)) == (True, False)
+    assert [document.processes[edge.process].name for edge in pii.way(through_code)] == ["one", "two", "three"]
+    assert (pii.may_arrive(through_code), pii.may_arrive(other)) == (True, False)
 
 
 def test_an_exception_ends_a_way_along_code() -> None:
@@ -230,7 +230,7 @@ no_tag = "PII"
 """
     found = remarks(document, rules(text), today=TODAY)
     tables = {6: "tag", 9: "mask", 15: "mask", 31: "certified", 33: "policy"}
-    assert {each.line: each.text.split("]]")[0].strip("[") for each in found} == tables
+    assert {remark.line: remark.text.split("]]")[0].strip("[") for remark in found} == tables
     assert "gold/*" in found[-2].text
     assert "Did you mean crm?" in found[0].text
 
@@ -242,9 +242,9 @@ def _no_source(document: LineageDocument, number: int) -> bool:
         process = document.processes[flow.process]
         if flow.valid_to != -1 or flow.output != column.dataset or not column.name:
             continue
-        here = [each for each in document.edges if each.process == flow.process and each.output == number]
+        here = [edge for edge in document.edges if edge.process == flow.process and edge.output == number]
         if process.unresolved_tables or not (
-            process.exact or any(each.valid_to == -1 and each.kind != "condition" for each in here)
+            process.exact or any(edge.valid_to == -1 and edge.kind != "condition" for edge in here)
         ):
             return True
     return False
@@ -255,7 +255,7 @@ def _naive(document: LineageDocument, origins: Iterable[int]) -> dict[int, TagSt
     plain = {"identity", "transformation", "aggregation"}
 
     def back(number: int, kinds: set[str]) -> set[int]:
-        pairs = {(each.input, each.output) for each in document.edges if each.valid_to == -1 and each.kind in kinds}
+        pairs = {(edge.input, edge.output) for edge in document.edges if edge.valid_to == -1 and edge.kind in kinds}
         seen = {number}
         while not (more := {one for one, other in pairs if other in seen}) <= seen:
             seen |= more
@@ -273,15 +273,15 @@ def _naive(document: LineageDocument, origins: Iterable[int]) -> dict[int, TagSt
 def test_random_documents_against_a_naive_search(sample: Callable[[range], range]) -> None:
     """2,000 with `--proofs`. All three results occur."""
     text = '[[tag]]\nclassification = "PII"\ntag = "pii"\n'
-    seen = set()
+    seen_tag_states = set()
     for seed in sample(range(2000)):
         document = random_lineage(seed)
         found = propagate(document, rules(text), today=TODAY)["PII"]
-        wanted = _naive(document, (each.column for each in document.tags if each.name == "pii"))
-        assert {number: found.state(number) for number in wanted} == wanted, f"seed {seed}"
+        wanted_tag_states = _naive(document, (tag.column for tag in document.tags if tag.name == "pii"))
+        assert {number: found.state(number) for number in wanted_tag_states} == wanted_tag_states, f"seed {seed}"
         for number in found.tagged:
             way = found.way(number)
-            assert [each.output for each in way[:-1]] == [each.input for each in way[1:]], f"seed {seed}"
+            assert [edge.output for edge in way[:-1]] == [edge.input for edge in way[1:]], f"seed {seed}"
             assert (way[0].input if way else number) in found.origins, f"seed {seed}"
-        seen |= set(wanted.values())
-    assert seen == set(TagState)
+        seen_tag_states |= set(wanted_tag_states.values())
+    assert seen_tag_states == set(TagState)

@@ -60,16 +60,16 @@ whatever = 1
 
 
 def test_a_file_gives_its_rules() -> None:
-    found = parse_rules(GOOD, "rules.toml")
-    assert found.tags[0].where == Selector(datasets=("crm/*", "hr"), columns=("email",))
-    assert found.masks[0].approval == Approval(author="ann", reason="keyed", expires=date(2027, 1, 31))
-    one, other = found.policies
-    assert (one.unknown, other.unknown) == (OnUnknown.FAIL, OnUnknown.WARN)
-    assert [each.demand for each in one.wanted] == list(Demand)
-    since = next(each.since for each in one.wanted if each.demand is Demand.UNCHANGED_SINCE)
+    rules = parse_rules(GOOD, "rules.toml")
+    assert rules.tags[0].where == Selector(datasets=("crm/*", "hr"), columns=("email",))
+    assert rules.masks[0].approval == Approval(author="ann", reason="keyed", expires=date(2027, 1, 31))
+    policy, other = rules.policies
+    assert (policy.unknown, other.unknown) == (OnUnknown.FAIL, OnUnknown.WARN)
+    assert [each.demand for each in policy.wanted] == list(Demand)
+    since = next(each.since for each in policy.wanted if each.demand is Demand.UNCHANGED_SINCE)
     assert since == datetime(2026, 11, 1, tzinfo=UTC)
     assert other.wanted == (Wanted(demand=Demand.FRESH_WITHIN, within=timedelta(days=7), line=39),)
-    assert found.names == ("MY.PII",)
+    assert rules.names == ("MY.PII",)
 
 
 BAD = """
@@ -112,9 +112,9 @@ no_failed_upstreams = true
 
 
 def test_every_mistake_is_named_at_once() -> None:
-    with pytest.raises(Misconfigured) as caught:
+    with pytest.raises(Misconfigured) as error_info:
         parse_rules(BAD, "rules.toml")
-    lines = str(caught.value).splitlines()
+    lines = str(error_info.value).splitlines()
     assert lines[0] == "The rules file rules.toml has 15 mistakes, and nothing in it is used:"
     for wanted in (
         "rules.toml:2: there is no table tga. Did you mean tag?",

@@ -141,9 +141,9 @@ def test_a_bad_body_is_refused_with_a_helpful_message_and_not_stored(name: str) 
     body = content() if callable(content) else content
     storage = MemoryStorage()
     most = 200_000 if name == "deep" else MOST
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refused) as error_info:
         receive(storage, body, encoding=encoding, most_bytes=most)
-    refusal = caught.value
+    refusal = error_info.value
     assert (refusal.status, refusal.field) == (code, field)
     assert message in refusal.detail
     assert list(storage.scan("applications")) == []
@@ -160,8 +160,8 @@ def batch(storage: Storage, *events: bytes) -> dict[str, Any]:
 def test_the_events_of_a_batch_are_stored_as_if_they_came_alone() -> None:
     events = write("a", "app", "10:00", "/a")
     alone, together = MemoryStorage(), MemoryStorage()
-    for each in events:
-        receive(alone, each, most_bytes=10**6)
+    for content in events:
+        receive(alone, content, most_bytes=10**6)
     summary = {"received": 2, "successful": 2, "failed": 0, "retriable": 0, "non_retriable": 0}
     assert batch(together, *events) == {"status": "success", "summary": summary, "failed_events": []}
     names = [[fact.name for fact in storage.blobs("events")] for storage in (alone, together)]
@@ -233,7 +233,7 @@ def test_events_of_a_batch_after_a_storage_outage_are_reported_as_retriable() ->
     events = [*write("a", "app", "10:00", "/a"), *write("b", "app", "10:01", "/b")]
     answer = batch(Leaving(), *events)
     assert answer["summary"] == {"received": 4, "successful": 1, "failed": 3, "retriable": 3, "non_retriable": 0}
-    assert [each["index"] for each in answer["failed_events"]] == [1, 2, 3]
+    assert [failed_event["index"] for failed_event in answer["failed_events"]] == [1, 2, 3]
     assert batch(MemoryStorage(), b"{}")["status"] == "failure"
 
 

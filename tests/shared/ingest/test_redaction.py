@@ -74,7 +74,9 @@ def test_no_literal_and_no_property_is_stored(path: Path) -> None:
         assert set(facets) <= _KEPT_FACETS
         if plan := facets.get("throughline_plan", {}).get("plan"):
             literals = re.findall(r'\{"k":"Literal"[^}]*\}', gzip.decompress(base64.b64decode(plan)).decode())
-            assert [each for each in literals if not re.fullmatch(r'\{"k":"Literal"(,"t":"[^"]*")?\}', each)] == []
+            assert [
+                literal for literal in literals if not re.fullmatch(r'\{"k":"Literal"(,"t":"[^"]*")?\}', literal)
+            ] == []
         properties = stored["run"].get("facets", {}).get("environment-properties", {})
         assert set(properties.get("environment-properties", {})) <= _KEPT
         assert len(json.dumps(stored)) <= len(json.dumps(sent))

@@ -71,8 +71,8 @@ documents = st.builds(
 @given(st.lists(documents, min_size=2, max_size=5))
 def test_any_sequence_of_documents_is_restored_exactly(sequence: list[LineageDocument]) -> None:
     base, *later = sequence
-    for one in later:
-        assert encoded(restored(base, difference(base, DAY, one))) == encoded(one)
+    for lineage_document in later:
+        assert encoded(restored(base, difference(base, DAY, lineage_document))) == encoded(lineage_document)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -24,12 +24,12 @@ def _declaring(name: str, reads: str, writes: str, table: str, *, owner: str = "
 
 
 def test_owners_come_from_writers_and_from_readers_only_without_a_writer() -> None:
-    found = document(
+    lineage_document = document(
         _declaring("a_reads", "mid", "mart", "mid", owner="reader", description="Of a reader."),
         _declaring("b_writes", "raw", "mid", "mid", owner="writer"),
         _declaring("c_writes_too", "raw", "mid", "mid", owner="another"),
     )
-    described = {each.name: (each.owner, each.description) for each in found.datasets}
+    described = {dataset.name: (dataset.owner, dataset.description) for dataset in lineage_document.datasets}
     assert described == {"raw": ("", ""), "mid": ("writer", "Of a reader."), "mart": ("", "")}
 
 
@@ -47,9 +47,9 @@ def test_columns_remain_if_a_later_process_only_describes_the_data_set() -> None
             ),
         ],
     )
-    columns = {(found.datasets[each.dataset].name, each.name, each.type) for each in found.columns}
+    columns = {(found.datasets[column.dataset].name, column.name, column.type) for column in found.columns}
     assert ("mid", "id", "int") in columns
-    assert {each.name: each.description for each in found.datasets}["mid"] == "Orders."
+    assert {dataset.name: dataset.description for dataset in found.datasets}["mid"] == "Orders."
 
 
 def test_tags_that_events_declare_of_columns_are_tags_of_the_document() -> None:
@@ -57,12 +57,12 @@ def test_tags_that_events_declare_of_columns_are_tags_of_the_document() -> None:
     writer = _declaring("load", "raw", "mid", "mid")
     (schema,) = writer.schemas
     found = document(structs.replace(writer, schemas=(structs.replace(schema, declared=Declared(tags=tags)),)))
-    assert [(found.columns[each.column].name, each.name) for each in found.tags] == [
+    assert [(found.columns[tag.column].name, tag.name) for tag in found.tags] == [
         ("id", "domain:sales"),
         ("mail", "pii"),
     ]
     rule = TagRule(classification="PII", where=Selector(), tag="pii")
-    assert {found.columns[each].name for each in origins_of(found, rule, {})} == {"mail"}
+    assert {found.columns[origin].name for origin in origins_of(found, rule, {})} == {"mail"}
 
 
 def test_the_tag_of_a_data_set_counts_for_each_of_its_columns() -> None:
@@ -70,15 +70,15 @@ def test_the_tag_of_a_data_set_counts_for_each_of_its_columns() -> None:
     (schema,) = writer.schemas
     declared = Declared(tags=(("tier", "gold", ""), ("pii", "true", "")))
     found = document(structs.replace(writer, schemas=(structs.replace(schema, declared=declared),)))
-    assert {each.name: each.tags for each in found.datasets} == {"raw": (), "mid": ("pii", "tier:gold")}
+    assert {dataset.name: dataset.tags for dataset in found.datasets} == {"raw": (), "mid": ("pii", "tier:gold")}
     rule = TagRule(classification="PII", where=Selector(), tag="tier:*")
-    own = {number for number, each in enumerate(found.columns) if found.datasets[each.dataset].name == "mid"}
+    own = {number for number, column in enumerate(found.columns) if found.datasets[column.dataset].name == "mid"}
     assert origins_of(found, rule, {}) == own != set()
 
 
 def test_a_past_process_declares_nothing() -> None:
     past = KnownProcess(process=_declaring("old", "raw", "mid", "mid", owner="gone"), current=False)
-    assert [each.owner for each in document_of("lake", [past], history=()).datasets] == ["", ""]
+    assert [dataset.owner for dataset in document_of("lake", [past], history=()).datasets] == ["", ""]
 
 
 def test_the_owner_of_a_job_is_that_of_its_process() -> None:
@@ -116,5 +116,5 @@ def test_failed_tests_are_listed_with_their_data_sets_unless_those_are_unknown()
         FailedTest(0, "", "row_count", AT, "", "warn"),
         FailedTest(1, "id", "unique", AT, "check"),
     )
-    assert [lineage.datasets[each.dataset].name for each in found.failed_tests] == ["mid", "raw"]
+    assert [lineage.datasets[failed_test.dataset].name for failed_test in found.failed_tests] == ["mid", "raw"]
     assert decoded(encoded(found)) == found

@@ -90,8 +90,8 @@ def test_bytes_that_are_no_document_are_refused(data: bytes) -> None:
 
 
 def test_columns_are_in_the_order_of_the_schema() -> None:
-    own = find_dataset(DOCUMENT, asset("clean").qualified_name)
-    assert [column.name for column in DOCUMENT.columns if column.dataset == own] == [
+    own_dataset = find_dataset(DOCUMENT, asset("clean").qualified_name)
+    assert [column.name for column in DOCUMENT.columns if column.dataset == own_dataset] == [
         "",
         "name",
         "hash",
@@ -115,8 +115,8 @@ def test_a_column_without_a_source_is_unknown_and_a_constant_is_known() -> None:
 
 
 def test_the_output_of_a_process_with_an_unresolved_table_is_unresolved() -> None:
-    lost = process("lost", "raw", "far", unresolved_tables=(UnresolvedTable(table="db.somewhere"),))
-    document = document_of("record", [KnownProcess(process=lost)])
+    lost_process = process("lost", "raw", "far", unresolved_tables=(UnresolvedTable(table="db.somewhere"),))
+    document = document_of("record", [KnownProcess(process=lost_process)])
     assert {document.datasets[number].name for number in unresolved_datasets(document)} == {"far"}
     assert document.processes[0].unresolved_tables == ("db.somewhere",)
 
@@ -212,11 +212,13 @@ def test_a_graph_at_a_time_has_the_edges_valid_at_that_time() -> None:
 def test_closures_are_those_of_a_naive_walk(pairs: list[tuple[int, int]], start: int, depth: int | None) -> None:
     edges = [edge(f"t{one}.c", f"t{other}.c") for one, other in pairs]
     steps = [
-        process(f"p{number}", each.input.qualified_name[-2:], each.output.qualified_name[-2:], each)
-        for number, each in enumerate(edges)
+        process(
+            f"p{number}", column_edge.input.qualified_name[-2:], column_edge.output.qualified_name[-2:], column_edge
+        )
+        for number, column_edge in enumerate(edges)
     ]
     alone = process("alone", f"t{start}", f"t{start}", edge(f"t{start}.c", f"t{start}.c"))
-    document = document_of("record", [KnownProcess(process=each) for each in (*steps, alone)])
+    document = document_of("record", [KnownProcess(process=step) for step in (*steps, alone)])
     number = find_column(document, find_dataset(document, f"t{start}"), "c")
     graph = LineageGraph(document)
     for way, arrows in ((Way.DOWNSTREAM, pairs), (Way.UPSTREAM, [(b, a) for a, b in pairs])):
@@ -225,7 +227,7 @@ def test_closures_are_those_of_a_naive_walk(pairs: list[tuple[int, int]], start:
             away += 1
             frontier = {b for a, b in arrows if a in frontier} - wanted.keys()
             wanted |= dict.fromkeys(frontier, away)
-        found = graph.columns([number], way, depth=depth).distance
-        assert {document.datasets[document.columns[each].dataset].name: far for each, far in found.items()} == {
+        distance = graph.columns([number], way, depth=depth).distance
+        assert {document.datasets[document.columns[each].dataset].name: far for each, far in distance.items()} == {
             f"t{each}": far for each, far in wanted.items()
         }

@@ -22,10 +22,10 @@ MART = process("mart", "clean", "mart", edge("clean.mail", "mart.mail", masked=T
 DOCUMENT = document(CLEAN, MART)
 
 
-def numbers(found: LineageDocument, text: str) -> tuple[int, int]:
+def numbers(lineage_document: LineageDocument, text: str) -> tuple[int, int]:
     table, _, column = text.rpartition(".")
-    dataset = find_dataset(found, asset(table).qualified_name)
-    return dataset, find_column(found, dataset, column)
+    dataset = find_dataset(lineage_document, asset(table).qualified_name)
+    return dataset, find_column(lineage_document, dataset, column)
 
 
 def test_dependents_of_a_column_have_their_columns_distance_and_processes() -> None:

@@ -14,7 +14,7 @@ CASES = json.loads(Path(__file__).with_name("search_cases.json").read_text())
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["text"] or "nothing asked")
 def test_search_results_are_in_the_expected_order(case: dict[str, object]) -> None:
     document = search_document()
-    names = [each.qualified_name.removeprefix(ROOT) for each in document.datasets]
+    names = [dataset.qualified_name.removeprefix(ROOT) for dataset in document.datasets]
     found = SearchIndex(document).find(str(case["text"]))
     shown = [
         names[each.dataset] if each.column is None else f"{names[each.dataset]}.{document.columns[each.column].name}"

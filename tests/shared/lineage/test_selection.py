@@ -43,7 +43,8 @@ def names(selection: Selection) -> dict[str, int]:
 def columns(selection: Selection) -> set[str]:
     every = selection.document
     return {
-        f"{every.datasets[every.columns[each].dataset].name}.{every.columns[each].name}" for each in selection.columns
+        f"{every.datasets[every.columns[column].dataset].name}.{every.columns[column].name}"
+        for column in selection.columns
     }
 
 
@@ -54,10 +55,10 @@ def test_a_data_set_is_shown_with_its_neighbours() -> None:
 
 
 def test_a_column_is_shown_with_its_own_lineage_only() -> None:
-    shown = asked("clean", "name", up=None, down=None)
-    assert names(shown) == {"clean": 0, "raw": -1, "mart": 1, "far": 2}
-    assert columns(shown) == {"raw.name", "clean.name", "mart.names", "far.names"}
-    assert len(shown.flows) == 3
+    shown_selection = asked("clean", "name", up=None, down=None)
+    assert names(shown_selection) == {"clean": 0, "raw": -1, "mart": 1, "far": 2}
+    assert columns(shown_selection) == {"raw.name", "clean.name", "mart.names", "far.names"}
+    assert len(shown_selection.flows) == 3
 
 
 def test_conditions_are_shown_and_not_followed() -> None:
@@ -118,7 +119,7 @@ def test_a_table_has_a_row_for_each_flow_and_edge() -> None:
 def test_times_of_validity_come_from_the_history() -> None:
     history = random_document(3)
     rows = list(csv.DictReader(io.StringIO(as_csv(select(history, Question(at=NOON + HOUR))))))
-    assert {row["valid_from"] for row in rows} <= {each.isoformat() for each in history.times}
+    assert {row["valid_from"] for row in rows} <= {time.isoformat() for time in history.times}
     assert any(row["valid_to"] for row in rows)
 
 

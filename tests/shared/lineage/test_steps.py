@@ -127,9 +127,9 @@ def test_a_step_says_that_another_program_told_the_catalog() -> None:
     foreign = LineageIndex(structs.replace(INDEX.document, processes=processes))
     (step,) = lineage_of(foreign, foreign.dataset("mart/places"), direction="upstream", depth=1).steps
     assert step.catalog_type == "powerbi_report_process"
-    shown = Console(file=io.StringIO(), width=120)
-    shown.print(lineage_tree(lineage_of(foreign, foreign.dataset("mart/places")), columns=False))
-    assert "d from the catalog, powerbi_report_process" in shown.file.getvalue()  # type: ignore[attr-defined] # StringIO
+    shown_console = Console(file=io.StringIO(), width=120)
+    shown_console.print(lineage_tree(lineage_of(foreign, foreign.dataset("mart/places")), columns=False))
+    assert "d from the catalog, powerbi_report_process" in shown_console.file.getvalue()  # type: ignore[attr-defined] # StringIO
 
 
 def test_lineage_can_be_written_as_json() -> None:

@@ -46,8 +46,8 @@ def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
 def do_retire(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     leaving = list(unseen_processes(storage, BEFORE))
     alone = list(unused_placeholders(context_of(storage, catalog, publish_options(clock)), leaving))
-    for each in leaving:
-        retire(storage, each)
+    for unseen_process in leaving:
+        retire(storage, unseen_process)
     publish(storage, catalog, publish_options(clock))
     for keys in batches(alone, 50):
         remove_placeholders(context_of(storage, catalog), keys)

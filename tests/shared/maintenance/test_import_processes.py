@@ -97,8 +97,8 @@ def test_imported_lineage_uses_scanned_assets_and_the_publisher_changes_nothing(
     catalog.create_assets([AssetEntity(type=scanned[0], qualified_name=scanned[1], attributes=(("name", "a"),))])
     processes = translate_history([decode(body) for body in bodies]).processes
     assert import_processes(context_of(storage, catalog), processes).written == 1
-    (held,) = catalog.processes.values()
-    assert held.inputs == (scanned,)
+    (held_process_entity,) = catalog.processes.values()
+    assert held_process_entity.inputs == (scanned,)
     post_and_settle(storage, *bodies)
     done = publish(storage, catalog, PublishOptions())
     assert (done.written, done.unchanged) == (0, 1)
@@ -146,11 +146,11 @@ def test_an_imported_process_can_be_retired() -> None:
 
 def test_a_process_that_makes_the_catalog_fail_does_not_keep_others_from_being_written() -> None:
     storage, catalog = MemoryStorage(), RefusingByName(choking, "/bad")
-    some, others = processes_named("bad", *map(str, range(9))), processes_named(*map(str, range(9, 19)))
+    some, other_processes = processes_named("bad", *map(str, range(9))), processes_named(*map(str, range(9, 19)))
     how = PublishOptions(batch=10)
     first = import_processes(context_of(storage, catalog, how), some)
     assert (first.written, first.refused, first.error) == (9, 1, "500")
-    again = import_processes(context_of(storage, catalog, how), [*some, *others])
+    again = import_processes(context_of(storage, catalog, how), [*some, *other_processes])
     assert (again.written, again.unchanged, again.refused, again.error) == (10, 9, 1, "500")
     catalog.ends = ()
     assert import_processes(context_of(storage, catalog, how), some).written == 1

@@ -49,8 +49,8 @@ def test_waiting_processes_are_written_and_the_reported_counts_add_up() -> None:
     done = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append)
     assert (done.published.written, done.looked, done.missing) == (PROCESSES, PROCESSES, 0)
     assert len(catalog.processes) == PROCESSES
-    assert [each.published.written for each in reports] == sorted(each.published.written for each in reports)
-    assert {10, 20, PROCESSES} <= {each.published.written for each in reports}, "reported after each call"
+    assert [report.published.written for report in reports] == sorted(report.published.written for report in reports)
+    assert {10, 20, PROCESSES} <= {report.published.written for report in reports}, "reported after each call"
     assert last_process(storage) is None
     writes = catalog.writes
     assert publish_missing(context_of(storage, catalog, small(clock))).published.progress == 0
@@ -58,15 +58,15 @@ def test_waiting_processes_are_written_and_the_reported_counts_add_up() -> None:
 
 
 def test_an_empty_catalog_gets_everything_that_the_lost_one_held() -> None:
-    storage, lost, clock = MemoryStorage(), MemoryCatalog(), Clock()
+    storage, lost_memory_catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
     waiting(storage)
-    publish(storage, lost, publish_options(clock))
+    publish(storage, lost_memory_catalog, publish_options(clock))
     catalog = catalog_with_other_guids()
     assert sum(len(gone) for _, gone in missing_entries(context_of(storage, catalog, small(clock)))) == PROCESSES
     done = publish_missing(context_of(storage, catalog, small(clock)))
     assert (done.looked, done.missing, done.published.written) == (PROCESSES, PROCESSES, PROCESSES)
-    assert catalog.processes == lost.processes
-    assert set(catalog.assets) == set(lost.assets)
+    assert catalog.processes == lost_memory_catalog.processes
+    assert set(catalog.assets) == set(lost_memory_catalog.assets)
     assert status(storage).waiting == 0
 
 
@@ -74,12 +74,12 @@ def test_only_missing_processes_are_written_again() -> None:
     storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
     waiting(storage)
     publish(storage, catalog, publish_options(clock))
-    before = dict(catalog.processes)
-    for name in list(before)[::7]:
+    process_entities_before = dict(catalog.processes)
+    for name in list(process_entities_before)[::7]:
         del catalog.processes[name]
     done = publish_missing(context_of(storage, catalog, small(clock)))
-    assert done.missing == done.published.written == len(list(before)[::7])
-    assert catalog.processes == before
+    assert done.missing == done.published.written == len(list(process_entities_before)[::7])
+    assert catalog.processes == process_entities_before
 
 
 @pytest.mark.parametrize("stop_after", range(1, 12))
@@ -91,10 +91,10 @@ def test_a_backfill_stopped_anywhere_continues_there(stop_after: int) -> None:
     catalog = catalog_with_other_guids()
     stopping = replace(small(clock), stopped=lambda: len(reports) >= stop_after)
     first = publish_missing(context_of(storage, catalog, stopping), progress=reports.append)
-    after = last_process(storage)
-    assert (after is None) == (len(reports) < stop_after)
+    last_process_after = last_process(storage)
+    assert (last_process_after is None) == (len(reports) < stop_after)
     publish(storage, catalog, small(clock))
-    second = publish_missing(context_of(storage, catalog, small(clock)), after=after or "")
+    second = publish_missing(context_of(storage, catalog, small(clock)), after=last_process_after or "")
     assert len(catalog.processes) == PROCESSES + 12
     assert first.looked + second.looked <= PROCESSES + 12 + 10, "what was looked for is not looked for again"
     assert last_process(storage) is None
@@ -139,7 +139,7 @@ def test_a_backfill_waits_when_the_catalog_asks_to_wait() -> None:
     done = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
     assert (done.published.written, done.looked) == (PROCESSES, PROCESSES)
     assert catalog.early == 0, "not called before its time"
-    assert "429" in {each.waited for each in reports}
+    assert "429" in {report.waited for report in reports}
 
 
 def test_a_backfill_reports_the_pause_of_publishing_that_it_waits_for() -> None:
@@ -200,7 +200,7 @@ def test_a_catalog_that_stays_unavailable_ends_the_backfill_and_nothing_is_lost(
 def test_a_refused_process_does_not_hold_up_the_others() -> None:
     class Picky(MemoryCatalog):
         def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
-            if any(each.qualified_name.endswith("/out7") for each in processes):
+            if any(process.qualified_name.endswith("/out7") for process in processes):
                 raise CatalogUnavailable("500", over=True, after=0)
             return super().write_processes(processes, guids)
 

@@ -71,7 +71,7 @@ class World:
     @property
     def left(self) -> list[str]:
         """The names that processes still read from a placeholder."""
-        inputs = (key for each in self.catalog.processes.values() for key in each.inputs)
+        inputs = (key for process in self.catalog.processes.values() for key in process.inputs)
         return sorted(name.rpartition("/")[2] for kind, name in inputs if kind == PATH)
 
 

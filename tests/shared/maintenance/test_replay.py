@@ -50,8 +50,8 @@ def utc(text: str) -> datetime:
 def replayed(runtime: Runtime, begin: ReplayPosition = ALL) -> dict[str, ReplayOutcome]:
     """The outcome of each application."""
     outcomes = [one for one in replay(runtime.processor, begin) if isinstance(one, ReplayedApplication)]
-    assert len({one.application for one in outcomes}) == len(outcomes), "each once"
-    return {one.application: one.outcome for one in outcomes}
+    assert len({outcome.application for outcome in outcomes}) == len(outcomes), "each once"
+    return {outcome.application: outcome.outcome for outcome in outcomes}
 
 
 def letters_of(runtime: Runtime) -> list[LetterOutcome]:
@@ -148,14 +148,14 @@ def test_a_selection_brings_nothing_back_that_was_forgotten() -> None:
 def test_a_stopped_replay_continues_after_its_last_application() -> None:
     runtime = three_days()
     taken: list[str] = []
-    wanted = RunFilter(since=utc("2026-11-20T00:00"), job="app*")
-    for one in replay(runtime.processor, ReplayPosition(wanted=wanted), stopped=lambda: len(taken) == 2):
+    wanted_run_filter = RunFilter(since=utc("2026-11-20T00:00"), job="app*")
+    for one in replay(runtime.processor, ReplayPosition(wanted=wanted_run_filter), stopped=lambda: len(taken) == 2):
         assert isinstance(one, ReplayedApplication)
         taken.append(one.application)
     assert taken == [run_id("app20"), run_id("app21")]
     stop = last_position(runtime.storage)
     assert stop
-    assert stop.wanted == wanted
+    assert stop.wanted == wanted_run_filter
     assert stop.after == f"2026/11/21/10/{run_id('app21')}/{run_id('r21')}"
     assert list(replayed(runtime, stop)) == [run_id("app22")]
     assert last_position(runtime.storage) is None
@@ -175,7 +175,7 @@ def test_an_outage_of_storage_leaves_a_checkpoint() -> None:
     watched.step_in = away
     outcomes = replay(replace(runtime.processor, storage=watched), ALL)
     with pytest.raises(StorageUnavailable):
-        taken.extend(one.application for one in outcomes if isinstance(one, ReplayedApplication))
+        taken.extend(outcome.application for outcome in outcomes if isinstance(outcome, ReplayedApplication))
     stop = last_position(runtime.storage)
     assert stop
     assert f"/{taken[99]}/" in stop.after

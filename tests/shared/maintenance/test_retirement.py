@@ -57,7 +57,7 @@ def retire_all(storage: MemoryStorage, catalog: MemoryCatalog | AtlasCatalog) ->
     clock = Clock()
     leaving = list(unseen_processes(storage, BEFORE))
     alone = list(unused_placeholders(context_of(storage, catalog, publish_options(clock)), leaving))
-    retired = sum(retire(storage, each) for each in leaving)
+    retired = sum(retire(storage, unseen_process) for unseen_process in leaving)
     removed = publish(storage, catalog, publish_options(clock)).removed
     unused = sum(len(remove_placeholders(context_of(storage, catalog), keys).removed) for keys in batches(alone, 50))
     return retired, removed, unused

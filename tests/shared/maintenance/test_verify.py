@@ -101,16 +101,16 @@ def test_a_repair_leaves_a_ledger_entry_that_changed_since_the_finding() -> None
 @pytest.mark.parametrize("name", ["lost record", "lost content of a record", "lost header", "lost content of a header"])
 def test_verify_accepts_archived_runs_and_finds_and_repairs_their_lost_rows(name: str) -> None:
     world = consistent_world(MemoryStorage(), MemoryCatalog())
-    before = status(world.storage, by=(By.DAY, By.JOB)).groups
+    event_groups_before = status(world.storage, by=(By.DAY, By.JOB)).groups
     assert archive(world.storage, archiving()).archived > 0
-    assert status(world.storage, by=(By.DAY, By.JOB)).groups == before, "wherever they lie"
+    assert status(world.storage, by=(By.DAY, By.JOB)).groups == event_groups_before, "wherever they lie"
     list(verify(world, fix=True))
     assert described(found(world)) == []
     PLANTED[name].plant(world)
     assert found(world)
     assert {damage.repaired for damage in found(world, fix=True)} == {True}
     assert described(found(world)) == []
-    assert status(world.storage, by=(By.DAY, By.JOB)).groups == before
+    assert status(world.storage, by=(By.DAY, By.JOB)).groups == event_groups_before
 
 
 @pytest.fixture(scope="module")

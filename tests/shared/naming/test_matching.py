@@ -31,8 +31,8 @@ STEPS: dict[str, tuple[tuple[str, str], list[list[tuple[str, str]]]]] = {
 
 @pytest.mark.parametrize(("own", "steps"), STEPS.values(), ids=STEPS)
 def test_candidate_names_come_in_the_expected_steps(own: tuple[str, str], steps: list[list[tuple[str, str]]]) -> None:
-    assert [[each.key for each in step] for step in candidates(*own)] == steps
-    assert all(each.because for step in candidates(*own) for each in step)
+    assert [[candidate.key for candidate in step] for step in candidates(*own)] == steps
+    assert all(candidate.because for step in candidates(*own) for candidate in step)
 
 
 def test_only_names_that_cannot_be_derived_are_kept() -> None:

@@ -889,7 +889,7 @@ def test_naming_rules_can_be_pickled() -> None:
     ],
 )
 def test_listed_topics_are_separate_data_sets(namespace: str, name: str, names: list[str]) -> None:
-    assert split_names(namespace, name) == tuple((namespace, each) for each in names)
+    assert split_names(namespace, name) == tuple((namespace, name) for name in names)
 
 
 # --- hostile names
@@ -976,8 +976,10 @@ ANY_ENVIRONMENT = st.just(NO_ENVIRONMENT) | st.builds(
 
 @given(ANY_NAMESPACE, ANY_NAME, ANY_ENVIRONMENT)
 def test_any_data_set_gets_a_printable_qualified_name(namespace: str, name: str, environment: RunEnvironment) -> None:
-    found = explain(namespace, name, symlinks=[(name, namespace), (namespace, name)], environment=environment)
-    for named in (found.naming.best, *found.naming.others):
+    naming_explanation = explain(
+        namespace, name, symlinks=[(name, namespace), (namespace, name)], environment=environment
+    )
+    for named in (naming_explanation.naming.best, *naming_explanation.naming.others):
         assert named.qualified_name.isprintable()
         assert named.qualified_name
         assert len(named.qualified_name) <= 2000

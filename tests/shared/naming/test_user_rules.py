@@ -201,10 +201,10 @@ WRONG: dict[str, tuple[str, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize(("text", "messages"), WRONG.values(), ids=WRONG)
 def test_a_mistake_is_reported_with_its_correction(text: str, messages: tuple[str, ...]) -> None:
-    with pytest.raises(Misconfigured) as caught:
+    with pytest.raises(Misconfigured) as error_info:
         parse_names(text, "names.json")
     for message in ("names.json", *messages):
-        assert message in str(caught.value)
+        assert message in str(error_info.value)
 
 
 def test_all_mistakes_are_reported_at_once() -> None:

@@ -144,9 +144,9 @@ REFUSED: dict[str, tuple[Json, int, str, str | None]] = {
 def test_an_event_beyond_another_bound_is_refused_with_a_message(
     content: Json, code: int, message: str, field: str | None
 ) -> None:
-    with pytest.raises(Refused, match=message) as caught:
+    with pytest.raises(Refused, match=message) as error_info:
         decode(packed(content))
-    assert (caught.value.status, caught.value.field) == (code, field)
+    assert (error_info.value.status, error_info.value.field) == (code, field)
 
 
 def test_an_event_may_have_the_maximum_number_of_data_sets() -> None:

@@ -147,7 +147,7 @@ def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
     event = decode(odd)
     assert event.body
     assert [each.name for each in event.body.inputs or ()] == ["a\ufffd", "\\ud83d", "\U0001f600"]
-    assert [each.name for each in event.body.outputs or ()] == ["NaN"]
+    assert [output.name for output in event.body.outputs or ()] == ["NaN"]
     assert event.omitted == ()
 
 
@@ -236,8 +236,8 @@ def test_only_the_bad_part_of_an_event_is_left_out_and_recorded(change: Change, 
     event = decode(packed(broken))
     assert event.omitted == omitted
     assert event.body is not None
-    kept = [each.name for each in (*(event.body.inputs or ()), *(event.body.outputs or ()))]
-    assert "/good" in kept
+    kept_names = [each.name for each in (*(event.body.inputs or ()), *(event.body.outputs or ()))]
+    assert "/good" in kept_names
     assert event.type == "COMPLETE"
     assert event.run_id == run_id("run")
 
@@ -284,11 +284,11 @@ def test_null_means_the_same_as_no_value(place: str) -> None:
     null, without = copy.deepcopy(whole), copy.deepcopy(whole)
     _with(None, *path)(null)
     _without(*path)(without)
-    found = decode(packed(null))
-    assert found.omitted == ()
-    assert found == decode(packed(without))
-    assert found != decode(packed(whole))
-    assert len(translate_history([found]).processes[0].columns) == 1
+    event = decode(packed(null))
+    assert event.omitted == ()
+    assert event == decode(packed(without))
+    assert event != decode(packed(whole))
+    assert len(translate_history([event]).processes[0].columns) == 1
 
 
 TOLERATED: dict[str, Change] = {

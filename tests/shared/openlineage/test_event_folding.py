@@ -44,12 +44,14 @@ def _runs_of_all() -> list[list[Event]]:
 @given(seed=st.integers(0, 10_000))
 def test_folded_events_merge_to_the_same_run(seed: int) -> None:
     draw = random.Random(seed)
-    own = draw.choice(_runs_of_all())
+    own_events = draw.choice(_runs_of_all())
     again = [
-        replace(draw.choice(own), time=draw.choice(own).time + timedelta(seconds=draw.choice([0, 0, 1, 5])))
+        replace(
+            draw.choice(own_events), time=draw.choice(own_events).time + timedelta(seconds=draw.choice([0, 0, 1, 5]))
+        )
         for _ in range(12)
     ]
-    events = [*own, *again]
+    events = [*own_events, *again]
     draw.shuffle(events)
     middle = draw.randrange(len(events) + 1)
     folded = fold(events)
@@ -100,7 +102,7 @@ def test_events_of_a_long_run_are_not_read_again_once_they_are_folded() -> None:
     bodies = long_run(3000)
     for body in bodies:
         receive(storage, body, most_bytes=10_000)
-    end = next(each for each in storage.blobs(EVENTS) if "_COMPLETE_" in each.name)
+    end = next(blob_fact for blob_fact in storage.blobs(EVENTS) if "_COMPLETE_" in blob_fact.name)
     Delivery(processor=ApplicationProcessor(storage=storage)).deliver(
         stored_from_blob(end.name), MemoryStorage.get(storage, EVENTS, end.name) or b""
     )

@@ -176,8 +176,8 @@ def test_a_changed_setting_applies_without_receiving_the_events_again() -> None:
 
 
 def test_a_table_is_found_by_each_of_its_names() -> None:
-    one = Asset(type="t", qualified_name="Q", namespace="abfss://c@a/", name="/p", tables=("db.orders",))
-    assert asset_names(one) == ("Q", "/p", "abfss://c@a/p", "db.orders")
+    asset = Asset(type="t", qualified_name="Q", namespace="abfss://c@a/", name="/p", tables=("db.orders",))
+    assert asset_names(asset) == ("Q", "/p", "abfss://c@a/p", "db.orders")
 
 
 BASE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}

@@ -27,7 +27,7 @@ def _merge_run() -> list[Event]:
 def test_a_run_is_the_union_of_its_events() -> None:
     run = merge(_merge_run())
     assert run.ended == "COMPLETE"
-    assert [each.name for each in run.inputs] == ["/staging"]
+    assert [merged_dataset.name for merged_dataset in run.inputs] == ["/staging"]
     (output,) = run.outputs
     assert output.symlinks == (("hive://h", "d.t"),)
     assert [column for column, _ in output.fields] == ["x"]
@@ -48,7 +48,7 @@ def test_events_of_the_same_moment_have_one_order() -> None:
         {"job": f"append_data.{n}", "run_facets": {"environment-properties": {"environment-properties": {"a": n}}}}
         for n in range(6)
     ]
-    events = [decoded("RUNNING", **each) for each in contents]
+    events = [decoded("RUNNING", **content) for content in contents]
     whole = merge(events)
     for seed in range(50):
         random.Random(seed).shuffle(events)
@@ -103,7 +103,7 @@ def test_column_lineage_is_the_union_of_all_facets() -> None:
     ]
     (output,) = merge(events).outputs
     assert {column: len(fields) for column, fields in output.fields} == {"x": 2, "y": 1}
-    assert [each.field for each in output.rows] == ["z"]
+    assert [row.field for row in output.rows] == ["z"]
 
 
 def test_the_latest_value_of_a_property_counts() -> None:

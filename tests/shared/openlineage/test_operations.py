@@ -70,11 +70,11 @@ def test_every_node_is_recognised_in_any_job_name(node: str, operation: str) -> 
             ".test zone_straße [1]",
             ".v1.create_table",
         ):
-            found = split_job_name(f"{application}.{node}{target}")
-            assert (found[0], found[1].name) == (application, operation)
-            assert found[1].moves_data is (operation not in DEFINITIONS)
-            assert not found[1].idle
-            assert found[1].reason
+            job_name = split_job_name(f"{application}.{node}{target}")
+            assert (job_name[0], job_name[1].name) == (application, operation)
+            assert job_name[1].moves_data is (operation not in DEFINITIONS)
+            assert not job_name[1].idle
+            assert job_name[1].reason
             assert node_of(f"{application}.{node}{target}") == node
 
 

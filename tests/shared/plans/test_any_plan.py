@@ -80,17 +80,22 @@ def _shuffled(document: Json, seed: int) -> Json:
     return {**moved({**document, "plans": []}), "plans": plans}
 
 
-def _seen(found: PlanLineage) -> object:
-    return (found.outputs, sorted(each.key for each in found.inputs), found.exact, found.unknown)
+def _seen(plan_lineage: PlanLineage) -> object:
+    return (
+        plan_lineage.outputs,
+        sorted(merged_dataset.key for merged_dataset in plan_lineage.inputs),
+        plan_lineage.exact,
+        plan_lineage.unknown,
+    )
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
 @settings(deadline=None)
 def test_the_order_of_plans_and_fields_does_not_matter(seed: int, order: int) -> None:
     document = _document(seed)
-    found = read_plan(facet(document))
-    assert found.exact
-    assert _seen(read_plan(facet(_shuffled(document, order)))) == _seen(found)
+    plan = read_plan(facet(document))
+    assert plan.exact
+    assert _seen(read_plan(facet(_shuffled(document, order)))) == _seen(plan)
 
 
 @given(st.integers(0, 10**9))
@@ -111,10 +116,10 @@ def test_a_plan_referenced_twice_has_the_same_lineage_as_two_copies(seed: int) -
 @settings(deadline=None)
 def test_every_source_is_a_column_of_an_input_table(seed: int) -> None:
     found = read_plan(facet(_document(seed)))
-    known = {(each.key, name) for each in found.inputs for name in each.columns}
+    known = {(merged_dataset.key, name) for merged_dataset in found.inputs for name in merged_dataset.columns}
     (output,) = found.outputs
-    sources = [each for _, fields in output.fields for each in fields[0].input_fields or ()]
-    assert {((each.namespace, each.name), each.field) for each in (*sources, *output.rows)} <= known
+    sources = [input_field for _, fields in output.fields for input_field in fields[0].input_fields or ()]
+    assert {((source.namespace, source.name), source.field) for source in (*sources, *output.rows)} <= known
 
 
 _JSON = st.recursive(

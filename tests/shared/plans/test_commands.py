@@ -40,17 +40,17 @@ def test_columns_that_a_table_computes_have_the_sources_of_what_is_written() -> 
     query = plans.project(plans.table("file:/in", A, B), alias(20, "at", A), B)
     computed = plans.project(query, alias(21, "day", call("Cast", column(20, "at"))), alias(22, "one", LITERAL))
     plans.plans[0] = {"k": "AppendData", "table": TARGET, "query": query, "generated": computed}
-    found = read_plan(facet(plans.document()))
-    assert found.exact
-    assert edges_of(found.outputs[0]) == {"a>at", "b>b", "a>day"}
+    plan_lineage = read_plan(facet(plans.document()))
+    assert plan_lineage.exact
+    assert edges_of(plan_lineage.outputs[0]) == {"a>at", "b>b", "a>day"}
 
 
 def test_columns_that_a_table_computes_in_an_unknown_way_are_not_exact() -> None:
     plans = PlanBuilder()
     plans.plans[0] = {"k": "AppendData", "table": TARGET, "query": plans.table("file:/in", A), "generated": True}
-    found = read_plan(facet(plans.document()))
-    assert found.unknown == (("generated columns", 1),)
-    assert edges_of(found.outputs[0]) == {"a>a"}
+    plan = read_plan(facet(plans.document()))
+    assert plan.unknown == (("generated columns", 1),)
+    assert edges_of(plan.outputs[0]) == {"a>a"}
 
 
 @pytest.mark.parametrize("rewritten", [{}, {"rewritePlan": {"ref": 1}}])
@@ -110,9 +110,9 @@ def test_changing_rows_of_a_v2_table_in_place_gives_edges(command: Json, edges: 
 
     plans.plans[0] = {**{key: filled(value) for key, value in command.items()}, **rewritten}
     found = read_plan(facet(plans.document()))
-    assert [each.key for each in found.outputs] == [("file", "/target")]
+    assert [output.key for output in found.outputs] == [("file", "/target")]
     assert edges_of(found.outputs[0]) == edges
-    assert [each.name for each in found.inputs] == ["/source"]
+    assert [merged_dataset.name for merged_dataset in found.inputs] == ["/source"]
     assert found.exact
 
 
@@ -129,7 +129,7 @@ def test_commands_below_a_with_clause_read_its_queries() -> None:
     ]
     plans.plans[0] = {"k": "WithCTE", "plan": plans.add("Union", children=writes), "cteDefs": [definition]}
     found = read_plan(facet(plans.document()))
-    assert {each.name: edges_of(each) for each in found.outputs} == {"/one": {"a>x"}, "/two": {"b>y"}}
+    assert {output.name: edges_of(output) for output in found.outputs} == {"/one": {"a>x"}, "/two": {"b>y"}}
     assert found.exact
 
 
@@ -137,8 +137,8 @@ def test_loaded_files_are_an_input_whose_columns_are_not_known() -> None:
     plans = PlanBuilder()
     plans.plans[0] = {"k": "LoadDataCommand", "path": "file:/files", "table": {"k": "TableIdentifier", "table": "t"}}
     found = read_plan(facet(plans.document()))
-    assert [each.key for each in found.inputs] == [("file", "/files")]
-    assert [each.key for each in found.outputs] == [NO_PLACE]
+    assert [merged_dataset.key for merged_dataset in found.inputs] == [("file", "/files")]
+    assert [output.key for output in found.outputs] == [NO_PLACE]
     assert not found.exact
 
 
@@ -160,7 +160,7 @@ def test_a_topic_of_kafka_is_named_by_the_first_server(options: Json, topics: li
         "query": plans.project(source, alias(9, "value", A)),
     }
     found = read_plan(facet(plans.document()))
-    assert [each.key for each in found.outputs] == topics
+    assert [output.key for output in found.outputs] == topics
     assert edges_of(found.outputs[0]) == {"a>value"}
 
 
@@ -180,7 +180,7 @@ def test_a_clone_copies_every_column_of_its_source() -> None:
     plans.plans[0] = {"k": "CreateDeltaTableCommand", "table": made, "query": clone}
     found = read_plan(facet(plans.document()))
     assert found.exact
-    assert [each.key for each in found.inputs] == [("file", "/source")]
+    assert [merged_dataset.key for merged_dataset in found.inputs] == [("file", "/source")]
     assert edges_of(found.outputs[0]) == {"x>x", "y>y"}
 
 
@@ -191,4 +191,7 @@ def test_a_topic_is_read_by_the_options_of_its_relation_or_scan(field: str) -> N
     source = plans.add("LogicalRelation", **{field: {"k": "KafkaRelation", "options": options}}, output=[A])
     found = read_plan(facet(plans.writing(plans.project(source, A))))
     assert found.exact
-    assert {each.key for each in found.inputs} == {("kafka://one:9092", "a"), ("kafka://one:9092", "b")}
+    assert {merged_dataset.key for merged_dataset in found.inputs} == {
+        ("kafka://one:9092", "a"),
+        ("kafka://one:9092", "b"),
+    }

@@ -89,7 +89,7 @@ def test_the_columns_of_a_query_are_read_from_its_text(text: str, found: set[str
 
 def test_tables_of_a_query_are_inputs_even_if_its_columns_are_uncertain() -> None:
     lineage = _reading("(SELECT x, y FROM public.t JOIN u ON t.i = u.i) q", A, B)
-    assert {each.key for each in lineage.inputs} == {(SHOP, "shop.public.t"), (SHOP, "shop.u")}
+    assert {merged_dataset.key for merged_dataset in lineage.inputs} == {(SHOP, "shop.public.t"), (SHOP, "shop.u")}
     assert lineage.unknown == (("a JDBC query", 1),)
 
 
@@ -112,5 +112,5 @@ def test_a_table_that_a_command_writes_by_jdbc_is_its_output(command: Json) -> N
     plans.add("DataSourceV2Relation", table={"k": "JDBCTable", "name": "public.out", "jdbc": options}, output=[A])
     plans.plans[0] = {**command, "query": plans.add("Filter", condition=call("IsNotNull", LITERAL), child=source)}
     lineage = read_plan(facet(plans.document()))
-    assert [each.key for each in lineage.outputs] == [(SHOP, "shop.public.out")]
+    assert [output.key for output in lineage.outputs] == [(SHOP, "shop.public.out")]
     assert lineage.exact

@@ -52,8 +52,8 @@ def test_a_way_through_code_is_opaque_and_no_longer_masked(before: FlowStep, ste
 
 def test_steps_of_values_are_one_however_they_are_taken_together() -> None:
     steps = [COPY, CHANGE, SUMMARY, MASK, COUNTED, IN_CODE, MASKED_CODE]
-    for one, two, three in product(steps, repeat=3):
-        assert after(three, after(two, one)) == after(after(three, two), one)
+    for flow_step, two, three in product(steps, repeat=3):
+        assert after(three, after(two, flow_step)) == after(after(three, two), flow_step)
 
 
 def _through_code(*before: Json, after_it: tuple[Json, ...] = ()) -> set[str]:

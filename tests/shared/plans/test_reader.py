@@ -113,8 +113,8 @@ def _two(kind: str, **fields: object) -> tuple[set[str], PlanLineage]:
     plans = PlanBuilder()
     left, right = plans.table("file:/left", A, B), plans.table("file:/right", X, Y)
     sides: Json = {"children": [left, right]} if kind == "Union" else {"left": left, "right": right}
-    found = _read(plans.writing(plans.add(kind, **sides, **fields)))
-    return edges_of(found.outputs[0]), found
+    plan_lineage = _read(plans.writing(plans.add(kind, **sides, **fields)))
+    return edges_of(plan_lineage.outputs[0]), plan_lineage
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_plan_of_two_sources_gives_its_column_edges(kind: str, fields: Json, e
     found, lineage = _two(kind, **fields)
     assert found == edges
     assert lineage.exact
-    assert {each.name for each in lineage.inputs} == {"/left", "/right"}
+    assert {merged_dataset.name for merged_dataset in lineage.inputs} == {"/left", "/right"}
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_scalar_subquery_gives_value_edges_and_condition_edges() -> None:
     query = plans.project(plans.table("file:/left", A), A, alias(50, "o", value))
     found = _read(plans.writing(query))
     assert edges_of(found.outputs[0]) == {"a>a", "y>o", "x?o", "a?o"}
-    assert {each.name for each in found.inputs} == {"/left", "/right"}
+    assert {merged_dataset.name for merged_dataset in found.inputs} == {"/left", "/right"}
 
 
 def test_exists_gives_conditions_only() -> None:
@@ -342,7 +342,7 @@ def test_a_merge_gives_value_edges_and_condition_edges() -> None:
     }
     found = _read(plans.document())
     assert edges_of(found.outputs[0]) == {"y>b", "x?", "y?"}
-    assert [each.name for each in found.inputs] == ["/source"]
+    assert [merged_dataset.name for merged_dataset in found.inputs] == ["/source"]
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_a_union_of_commands_has_all_their_outputs() -> None:
     source = plans.table("file:/in", A)
     both = [plans.add("InsertIntoHadoopFsRelationCommand", outputPath=f"file:/{n}", query=source) for n in "ab"]
     plans.plans[0] = {"k": "Union", "children": both}
-    assert [each.name for each in _read(plans.document()).outputs] == ["/a", "/b"]
+    assert [output.name for output in _read(plans.document()).outputs] == ["/a", "/b"]
 
 
 def test_a_deep_plan_is_read() -> None:

@@ -25,9 +25,9 @@ def array(*elements: Json) -> Json:
 
 
 def _edges(plans: PlanBuilder, query: Json) -> set[str]:
-    found = read_plan(facet(plans.writing(query)))
-    assert found.exact
-    return edges_of(found.outputs[0])
+    plan_lineage = read_plan(facet(plans.writing(query)))
+    assert plan_lineage.exact
+    return edges_of(plan_lineage.outputs[0])
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_batches_shrink_with_failures_but_never_to_nothing(most: int, failures: 
 
 @given(st.lists(st.integers(), max_size=50), st.integers(min_value=0, max_value=60))
 def test_shrinking_keeps_the_first_items_that_fit(items: list[int], room: int) -> None:
-    kept = shrink_to_fit(items, lambda part: len(part) <= room)
-    assert items[: len(kept)] == kept
-    assert len(kept) <= max(1, room)
-    assert kept or not items
+    kept_shrink = shrink_to_fit(items, lambda part: len(part) <= room)
+    assert items[: len(kept_shrink)] == kept_shrink
+    assert len(kept_shrink) <= max(1, room)
+    assert kept_shrink or not items

@@ -48,15 +48,15 @@ def _process(catalog: Catalog) -> AssetKey:
 
 
 def test_a_placeholder_has_the_last_declared_owner_and_description(catalog: tuple[Catalog, Attributes]) -> None:
-    storage, (written, read) = MemoryStorage(), catalog
-    run(storage, written, _copy(1, owner="team:sales", text="Totals by day."))
+    storage, (written_catalog, read) = MemoryStorage(), catalog
+    run(storage, written_catalog, _copy(1, owner="team:sales", text="Totals by day."))
     assert read(OUT)["description"] == f"{PLACED} Totals by day. {owned_by('team:sales')}"
     assert read(OUT)["owner"] == "team:sales"
     assert not read(IN).get("owner")
-    run(storage, written, _copy(2, owner="team:finance", text="Totals by month."))
+    run(storage, written_catalog, _copy(2, owner="team:finance", text="Totals by month."))
     assert read(OUT)["description"] == f"{PLACED} Totals by month. {owned_by('team:finance')}"
     assert read(OUT)["owner"] == "team:finance"
-    run(storage, written, _copy(3))
+    run(storage, written_catalog, _copy(3))
     assert not read(OUT).get("owner")
     assert read(OUT)["description"] == PLACED
 

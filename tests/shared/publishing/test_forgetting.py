@@ -144,13 +144,15 @@ def test_a_job_that_runs_for_ever_has_a_bounded_number_of_rows_and_a_publish_the
     calls: list[int] = []
     began = clock.at
     for number in range(runs):
-        at = began + number * timedelta(minutes=5)
+        moment = began + number * timedelta(minutes=5)
         name = f"app{number}"
-        fold(storage.real, *write(f"r{number}", name, stamp(at)[:-3], "/in"), event(name, "COMPLETE", stamp(at)))
+        fold(
+            storage.real, *write(f"r{number}", name, stamp(moment)[:-3], "/in"), event(name, "COMPLETE", stamp(moment))
+        )
         if number >= 12:
-            close_application(storage.real, run_id(f"app{number - 12}"), at)
+            close_application(storage.real, run_id(f"app{number - 12}"), moment)
         storage.calls.clear()
-        clock.at = at + timedelta(minutes=1)
+        clock.at = moment + timedelta(minutes=1)
         assert Publisher(context=context).publish().written == (number == 0)
         calls.append(storage.total)
         assert len(parts(storage.real)) <= 14

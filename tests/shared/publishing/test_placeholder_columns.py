@@ -51,13 +51,13 @@ def test_placeholders_have_the_columns_that_runs_saw(fresh_catalog: CatalogServe
 def test_a_changed_schema_reaches_the_placeholder_without_new_lineage(fresh_catalog: CatalogServer) -> None:
     storage, catalog = MemoryStorage(), catalog_at(fresh_catalog)
     run(storage, catalog, copy_run("one", (X, Y), (X, Y)))
-    before = by_name(fresh_catalog, FOLDER)
+    name_before = by_name(fresh_catalog, FOLDER)
     run(storage, catalog, copy_run("two", (X, ("y", "bigint")), (X, Z), minute=5))
     assert active(by_name(fresh_catalog, TABLE), "columns") == ["x", "y"]
     assert by_name(fresh_catalog, ("azure_sql_column", f"{TABLE[1]}#y"))["attributes"]["data_type"] == "bigint"
     tabular = by_name(fresh_catalog, ("tabular_schema", f"{FOLDER[1]}#__tabular_schema"))
     assert active(tabular, "columns") == ["x", "z"], "what the run does not see any more goes"
-    assert by_name(fresh_catalog, FOLDER)["guid"] == before["guid"]
+    assert by_name(fresh_catalog, FOLDER)["guid"] == name_before["guid"]
 
 
 def test_the_same_schema_again_costs_no_call(fresh_catalog: CatalogServer) -> None:
@@ -113,7 +113,7 @@ class KnowsNoColumns(MemoryCatalog):
     """A catalog whose columns are of other types."""
 
     def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
-        if any(each.columns for each in assets):
+        if any(asset.columns for asset in assets):
             raise CatalogRefused(status=400, code="ATLAS-400-00-014", detail="type azure_sql_column does not exist")
         return super().create_assets(assets)
 
@@ -130,7 +130,7 @@ def test_refused_columns_do_not_prevent_lineage() -> None:
     run(storage, catalog, copy_run("two", (X, Y, Z), (X,), minute=5))
     counts = publish(storage, catalog, PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=9)))
     assert (counts.error, counts.refused) == ("", 2), "they are tried again later, and reported meanwhile"
-    assert {each.columns for each in catalog.assets.values()} == {()}
+    assert {asset.columns for asset in catalog.assets.values()} == {()}
 
 
 def test_a_new_look_up_keeps_the_columns_of_a_placeholder(fresh_catalog: CatalogServer) -> None:
@@ -158,15 +158,15 @@ def test_the_name_of_a_hive_column_precedes_the_host() -> None:
 
 def test_a_column_reported_twice_is_one() -> None:
     found = column_entities("DataSet", "x", (("a", "int"), ("a", "long"), ("", "int")))
-    assert [dict(each.attributes) for each in found] == [{"name": "a", "type": "int"}]
+    assert [dict(column_entity.attributes) for column_entity in found] == [{"name": "a", "type": "int"}]
 
 
 def test_a_schema_alone_changes_no_fingerprint() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     run(storage, catalog, copy_run("one", (X,), (X,)))
-    before = entity(catalog)
+    process_entity_before = entity(catalog)
     run(storage, catalog, copy_run("two", (X, Y), (X, Z), minute=5))
-    assert entity(catalog) == before
+    assert entity(catalog) == process_entity_before
     assert catalog.assets[TABLE].columns == (X, Y)
     assert catalog.assets[FOLDER].columns == (X, Z)
 
@@ -177,7 +177,7 @@ def test_placeholders_of_every_type_have_their_columns(fresh_catalog: CatalogSer
 
     catalog = catalog_at(fresh_catalog)
     kinds = [*COLUMN_RULES, "azure_datalake_gen2_path", "azure_blob_resource_set", "DataSet"]
-    made = [
+    asset_entities = [
         AssetEntity(
             type=kind,
             qualified_name=f"db.t{number}@host" if kind == "hive_table" else f"x://{number}",
@@ -186,14 +186,16 @@ def test_placeholders_of_every_type_have_their_columns(fresh_catalog: CatalogSer
         )
         for number, kind in enumerate(kinds)
     ]
-    guids = catalog.create_assets(made)
-    for each in made:
-        held = get(fresh_catalog, f"entity/guid/{guids[each.type, each.qualified_name]}")["entity"]
-        if held["relationshipAttributes"]["tabular_schema"]:
-            held = get(fresh_catalog, f"entity/guid/{held['relationshipAttributes']['tabular_schema']['guid']}")[
-                "entity"
-            ]
-        assert active(held, "columns") == ["x", "y"], each.type
+    guids = catalog.create_assets(asset_entities)
+    for asset_entity in asset_entities:
+        held_entity = get(fresh_catalog, f"entity/guid/{guids[asset_entity.type, asset_entity.qualified_name]}")[
+            "entity"
+        ]
+        if held_entity["relationshipAttributes"]["tabular_schema"]:
+            held_entity = get(
+                fresh_catalog, f"entity/guid/{held_entity['relationshipAttributes']['tabular_schema']['guid']}"
+            )["entity"]
+        assert active(held_entity, "columns") == ["x", "y"], asset_entity.type
 
 
 @pytest.mark.parametrize("minute", [5, -5])

@@ -227,12 +227,12 @@ def test_an_application_that_writes_other_data_sets_is_not_quiet() -> None:
     fold(storage, *write("c", "app2", ago(90), "/a"), *write("d", "app2", ago(10), "/x", sink="/elsewhere"))
     hourly = publish_options(clock, quiet=timedelta(hours=1))
     publish(storage, catalog, hourly)
-    wanted = next(process for name, process in catalog.processes.items() if name.endswith("/out"))
-    assert [key for _, key in wanted.inputs] == ["file:///a", "file:///b"]
+    wanted_process_entity = next(process for name, process in catalog.processes.items() if name.endswith("/out"))
+    assert [key for _, key in wanted_process_entity.inputs] == ["file:///a", "file:///b"]
     clock.at += timedelta(hours=1)
     publish(storage, catalog, hourly)
-    wanted = next(process for name, process in catalog.processes.items() if name.endswith("/out"))
-    assert [key for _, key in wanted.inputs] == ["file:///a"]
+    wanted_process_entity = next(process for name, process in catalog.processes.items() if name.endswith("/out"))
+    assert [key for _, key in wanted_process_entity.inputs] == ["file:///a"]
 
 
 def test_publishing_does_not_read_the_contributions_of_old_runs() -> None:
@@ -262,8 +262,8 @@ def test_a_process_queued_while_the_lease_is_released_is_published() -> None:
 
     class Storing(MemoryStorage):
         def lease(self, name: str, seconds: int) -> Any:
-            held = super().lease(name, seconds)
-            return Leaving(held) if held else None
+            held_memory_lease = super().lease(name, seconds)
+            return Leaving(held_memory_lease) if held_memory_lease else None
 
     storage, catalog = Storing(), UnreliableCatalog()
     fold(storage, *write("a", "app1", "10:00", "/a"))

@@ -40,7 +40,7 @@ def scan(catalog: MemoryCatalog, *keys: AssetKey) -> None:
 
 
 def sides(catalog: MemoryCatalog) -> set[tuple[tuple[AssetKey, ...], tuple[AssetKey, ...]]]:
-    return {(each.inputs, each.outputs) for each in catalog.processes.values()}
+    return {(process.inputs, process.outputs) for process in catalog.processes.values()}
 
 
 def test_known_assets_are_not_looked_up_again_for_a_repeated_run_or_a_new_job() -> None:
@@ -135,11 +135,13 @@ def test_an_ambiguous_match_is_reported_and_not_guessed() -> None:
     write(storage, "job", "a", "out")
     publish(storage, catalog, PublishOptions(now=clock))
     assert sides(catalog) == {((A,), (OUT,))}
-    (held,) = catalog.processes.values()
-    description = dict(held.attributes)["description"]
+    (held_process_entity,) = catalog.processes.values()
+    description = dict(held_process_entity.attributes)["description"]
     assert all(name in description for _, name in rivals)
     context = context_of(storage, catalog, PublishOptions(now=clock))
-    assert [each.rivals for each in placed_assets(context) if each.own == A] == [tuple(sorted(rivals))]
+    assert [placed_asset.rivals for placed_asset in placed_assets(context) if placed_asset.own == A] == [
+        tuple(sorted(rivals))
+    ]
     assert move(context, placed_assets(context)).ambiguous == 1
 
 
@@ -150,7 +152,7 @@ def test_an_asset_with_an_odd_name_that_a_search_finds_holds_up_no_process(odd: 
     catalog.create_assets([AssetEntity(type=PATH, qualified_name=odd, attributes=(("name", "orders"),))])
     write(storage, "job", "orders", "out")
     assert publish(storage, catalog, PublishOptions()).written == 1
-    assert (PATH, odd) not in {key for each in catalog.processes.values() for key in each.inputs}
+    assert (PATH, odd) not in {key for process in catalog.processes.values() for key in process.inputs}
 
 
 def test_a_job_that_reads_and_writes_the_same_scanned_asset_is_no_process() -> None:
@@ -193,8 +195,8 @@ def many(number: int) -> dict[AssetKey, tuple[AssetKey, ...]]:
 def test_many_data_sets_are_searched_in_few_calls() -> None:
     catalog = Grouping()
     scan(catalog, (PATH, f"{ROOT}/TABLE7"))
-    found = Lookup(context=context_of(MemoryStorage(), catalog), names=many(40)).records()
-    assert [key for key, each in found.items() if each.scanned] == [(PATH, f"{ROOT}/Table7")]
+    asset_records = Lookup(context=context_of(MemoryStorage(), catalog), names=many(40)).records()
+    assert [key for key, asset_record in asset_records.items() if asset_record.scanned] == [(PATH, f"{ROOT}/Table7")]
     assert catalog.searches == 3
 
 
@@ -204,7 +206,7 @@ def test_a_search_with_too_many_results_is_repeated_in_smaller_groups(most: int)
     catalog.most = most
     scan(catalog, (PATH, f"{ROOT}/TABLE7"), (PATH, f"{ROOT}/TABLE39"))
     found = Lookup(context=context_of(MemoryStorage(), catalog), names=many(40)).records()
-    assert [each.scanned for each in found.values() if each.scanned] == [
+    assert [asset_record.scanned for asset_record in found.values() if asset_record.scanned] == [
         (PATH, f"{ROOT}/TABLE7"),
         (PATH, f"{ROOT}/TABLE39"),
     ]
@@ -218,7 +220,7 @@ def test_equal_search_terms_are_searched_once() -> None:
     found = Lookup(
         context=context_of(MemoryStorage(), catalog), names={(PATH, f"{ROOT}/{each}/data"): () for each in "xyz"}
     ).records()
-    assert [each.scanned for each in found.values()] == [None, twin, None]
+    assert [asset_record.scanned for asset_record in found.values()] == [None, twin, None]
     assert catalog.searches == 1
 
 
@@ -227,7 +229,10 @@ def test_our_own_placeholder_is_never_found() -> None:
     write(storage, "job", "a", "out")
     publish(storage, catalog, how)
     again = Lookup(context=context_of(MemoryStorage(), catalog, how), names={A: (), (PATH, f"{ROOT}/A"): ()}).records()
-    assert [(each.scanned, bool(each.guid)) for each in again.values()] == [(None, True), (None, False)]
+    assert [(asset_record.scanned, bool(asset_record.guid)) for asset_record in again.values()] == [
+        (None, True),
+        (None, False),
+    ]
 
 
 def test_the_own_name_of_a_data_set_takes_precedence_over_names_from_the_run() -> None:
@@ -257,7 +262,9 @@ def test_reconciling_killed_at_any_call_is_completed_by_the_next_attempt() -> No
                 remove_left(context_of(storage, catalog, how))
             clock.at += timedelta(minutes=10)  # writes in progress are over
         died += catalog.dies_at < 0
-        assert {key[1][-1] for each in catalog.processes.values() for key in (*each.inputs, *each.outputs)} == {"/"}
+        assert {
+            key[1][-1] for process in catalog.processes.values() for key in (*process.inputs, *process.outputs)
+        } == {"/"}
         assert placed_assets(context_of(storage, catalog)) == []
         assert len(catalog.processes) == 2
     assert died > 5

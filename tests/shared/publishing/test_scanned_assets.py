@@ -42,16 +42,16 @@ def scan(catalog: Catalog, data: Sequence[Scanned]) -> None:
 
 def processes(catalog: Catalog) -> list[ProcessEntity]:
     names = [node.qualified_name for node in catalog.ours() if node.is_process]
-    return [held.entity for held in catalog.read_processes(names).values()]
+    return [held_process.entity for held_process in catalog.read_processes(names).values()]
 
 
 def assert_all_on_scanned_assets(catalog: Catalog, data: Sequence[Scanned]) -> None:
     """Each process and its columns are between scanned assets, and no placeholder exists."""
     wanted = {((read.asset,), (written.asset,)) for read, written, _ in jobs(data)}
-    held = processes(catalog)
-    assert {(each.inputs, each.outputs) for each in held} == wanted
-    assert len(held) == len(data)
-    for each in held:
+    held_process_entities = processes(catalog)
+    assert {(process_entity.inputs, process_entity.outputs) for process_entity in held_process_entities} == wanted
+    assert len(held_process_entities) == len(data)
+    for each in held_process_entities:
         (mapping,) = json.loads(dict(each.attributes)["columnMapping"])
         assert mapping["DatasetMapping"] == {"Source": each.inputs[0][1], "Sink": each.outputs[0][1]}
     assert [node.qualified_name for node in catalog.ours() if not node.is_process] == []
@@ -72,12 +72,12 @@ def test_reconciling_after_a_late_scan_leaves_no_placeholder(catalog: Catalog) -
     assert publish(storage, catalog, how()).written == _DATA_SETS
     placed = placed_assets(context_of(storage, catalog))
     assert len(placed) == _DATA_SETS
-    names = {each.qualified_name for each in processes(catalog)}
+    names = {process.qualified_name for process in processes(catalog)}
     scan(catalog, data)
     for batch in batches(placed_assets(context_of(storage, catalog)), 50):
         move(context_of(storage, catalog, how()), batch)
     publish(storage, catalog, how())
     remove_left(context_of(storage, catalog, how()))
     assert_all_on_scanned_assets(catalog, data)
-    assert {each.qualified_name for each in processes(catalog)} == names, "no process has changed its name"
+    assert {process.qualified_name for process in processes(catalog)} == names, "no process has changed its name"
     assert placed_assets(context_of(storage, catalog)) == []

@@ -141,12 +141,12 @@ def test_an_unchanged_process_makes_no_new_document(world: World) -> None:
 
 
 def test_the_last_document_of_a_day_is_kept_until_it_is_too_old(world: World) -> None:
-    before, first = world.newest, world.clock().date()
+    lineage_document_before, first = world.newest, world.clock().date()
     world.clock.at += timedelta(days=1)
     world.run("orders", "amount", run="again", minute=5)
     assert world.publish()
     assert names(world.storage, DAILY) == [f"{DAILY}{first}.json.gz"]
-    assert _read(world.storage, f"{DAILY}{first}.json.gz") == before
+    assert _read(world.storage, f"{DAILY}{first}.json.gz") == lineage_document_before
     world.clock.at += KEEP
     world.run("orders", "day", run="later", minute=9)
     assert world.publish()
@@ -164,7 +164,7 @@ def test_days_are_kept_as_differences_where_these_are_smaller(world: World) -> N
         world.clock.at += timedelta(days=1)
         world.run("orders", "id", f"column{day}", run=f"run{day}", minute=5 + 1440 * day)
         assert world.publish()
-    kept = {found: name for name in names(world.storage, DAILY) if (found := day_of_document(name))}
+    kept = {dates: name for name in names(world.storage, DAILY) if (dates := day_of_document(name))}
     bases = sorted({base or day for day, base in kept})
     assert [(base - bases[0]).days for base in bases] == [0, 31]
     shelf = PublishedDocuments(world.storage)
@@ -212,9 +212,9 @@ def test_a_change_that_is_not_published_for_long_is_stale(world: World) -> None:
     assert document_age(MemoryStorage(), world.clock()) is None
     world.run("orders", "id", "amount", run="again", minute=5)
     (mark,) = document_marks(world.storage)
-    fresh = document_age(world.storage, mark.left)
-    assert fresh is not None
-    assert (fresh.waiting, fresh.is_stale) == (1, False)
+    fresh_document_age = document_age(world.storage, mark.left)
+    assert fresh_document_age is not None
+    assert (fresh_document_age.waiting, fresh_document_age.is_stale) == (1, False)
     late = document_age(world.storage, mark.left + timedelta(minutes=16))
     assert late is not None
     assert late.is_stale

@@ -20,13 +20,13 @@ def test_the_document_has_the_assets_that_the_catalog_holds() -> None:
     (asset,) = scanned(1)
     storage, catalog = MemoryStorage(), MemoryCatalog()
     catalog.create_assets([asset.entity])
-    written = dataset(
+    written_dataset = dataset(
         asset.name,
         asset.namespace,
         schema=SCHEMA,
         columnLineage=columns_of({"day": [source("raw", "at", IDENTITY)]}),
     )
-    for place in post(storage, packed(body(inputs=["raw"], outputs=[written]))):
+    for place in post(storage, packed(body(inputs=["raw"], outputs=[written_dataset]))):
         settle(storage, place)
     publish(storage, catalog, publish_options(Clock()))
     document = document_of_record(storage, publish_options(Clock()))
@@ -54,15 +54,17 @@ def of(*bodies: bytes, now: datetime | None = None) -> LineageDocument:
 
 def test_a_process_whose_last_run_failed_is_marked() -> None:
     good, bad = written_by("one", 0), written_by("two", 5, end="FAIL")
-    assert [each.health for each in of(good).processes] == [Health.GOOD]
-    assert [each.health for each in of(good, bad).processes] == [Health.FAILED]
-    assert [each.health for each in of(good, bad, written_by("three", 9)).processes] == [Health.GOOD]
+    assert [process.health for process in of(good).processes] == [Health.GOOD]
+    assert [process.health for process in of(good, bad).processes] == [Health.FAILED]
+    assert [process.health for process in of(good, bad, written_by("three", 9)).processes] == [Health.GOOD]
 
 
 def test_a_process_whose_job_did_not_start_as_usual_is_overdue() -> None:
     runs = [written_by(f"run{number}", number * 60) for number in range(8)]
-    assert [each.health for each in of(*runs).processes] == [Health.OVERDUE], "a day later"
-    assert [each.health for each in of(*runs, now=START + timedelta(minutes=7 * 60 + 30)).processes] == [Health.GOOD]
+    assert [process.health for process in of(*runs).processes] == [Health.OVERDUE], "a day later"
+    assert [process.health for process in of(*runs, now=START + timedelta(minutes=7 * 60 + 30)).processes] == [
+        Health.GOOD
+    ]
 
 
 def test_a_process_has_the_times_of_its_runs_and_its_edges_have_their_masks() -> None:

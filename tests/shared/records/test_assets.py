@@ -81,11 +81,21 @@ def test_only_the_last_report_of_a_process_counts(reports: list[tuple[str, str, 
         last[process] = report(process, names, writes=writes)
         record = record.with_report(process, last[process])
     expected = AssetRecord(own=KEY)
-    for process, one in sorted(last.items()):
-        expected = expected.with_report(process, one)
+    for process, column_report in sorted(last.items()):
+        expected = expected.with_report(process, column_report)
     assert record.reports == expected.reports
-    written = [name for process, one in sorted(last.items()) if one.writers for name, _ in one.columns]
-    read = [name for process, one in sorted(last.items()) if one.readers for name, _ in one.columns]
+    written = [
+        name
+        for process, column_report in sorted(last.items())
+        if column_report.writers
+        for name, _ in column_report.columns
+    ]
+    read = [
+        name
+        for process, column_report in sorted(last.items())
+        if column_report.readers
+        for name, _ in column_report.columns
+    ]
     assert [name for name, _ in record.schema.columns] == list(dict.fromkeys(written or read))
     for process in last:
         record = record.with_report(process, None)
@@ -160,13 +170,13 @@ def test_rows_are_written_together_and_read_back() -> None:
 
 
 def test_rows_are_forgotten_when_another_process_has_published() -> None:
-    storage, mine, others = filled(3), AssetRows(), AssetRows()
+    storage, mine, other_asset_rows = filled(3), AssetRows(), AssetRows()
     mine.claim(storage)
     assert mine.read(storage, [key(1)])[key(1)].guid == "guid 1"
-    others.claim(storage)
-    others.read(storage, [key(1)])
-    others.put(AssetRecord(own=key(1), guid="new"))
-    others.flush(storage)
+    other_asset_rows.claim(storage)
+    other_asset_rows.read(storage, [key(1)])
+    other_asset_rows.put(AssetRecord(own=key(1), guid="new"))
+    other_asset_rows.flush(storage)
     mine.claim(storage, owner_of(storage))
     assert mine.read(storage, [key(1)])[key(1)].guid == "new"
 

@@ -25,12 +25,12 @@ def test_others_wait_for_a_write_but_not_as_long_as_it_may_take() -> None:
 
 def test_a_write_after_an_interrupted_one_is_repeated_once_when_that_is_over() -> None:
     later = NOW + LONGEST_WAIT
-    written = NOTHING_BEGUN.begun(NOW, LONG).begun(later, LONG).answered()
-    assert written.repeats_at(later) == NOW + LONG
-    assert not written.must_repeat(later)
+    written_landing = NOTHING_BEGUN.begun(NOW, LONG).begun(later, LONG).answered()
+    assert written_landing.repeats_at(later) == NOW + LONG
+    assert not written_landing.must_repeat(later)
     over = NOW + LONG
-    assert written.must_repeat(over)
-    repeated = written.begun(over, LONG).answered()
+    assert written_landing.must_repeat(over)
+    repeated = written_landing.begun(over, LONG).answered()
     assert repeated == NOTHING_BEGUN
 
 

@@ -23,19 +23,19 @@ NEW = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "5", "THROUGHLINE_SHADOW": "false
 
 @pytest.fixture(params=["memory", "azurite"])
 def storage(request: pytest.FixtureRequest) -> Iterator[Storage]:
-    found = (
+    memory_storage = (
         MemoryStorage()
         if request.param == "memory"
         else on_azurite(request.getfixturevalue("azurite").connection_string)
     )
-    found.delete(CONTROL, "settings", "functions")
-    yield found
-    found.delete(CONTROL, "settings", "functions")
+    memory_storage.delete(CONTROL, "settings", "functions")
+    yield memory_storage
+    memory_storage.delete(CONTROL, "settings", "functions")
 
 
 def texts(storage: Storage) -> object:
-    found = settings_on_record(storage)
-    return found.texts if found else None
+    settings = settings_on_record(storage)
+    return settings.texts if settings else None
 
 
 def test_settings_are_recorded_once_and_again_only_when_they_change(storage: Storage) -> None:
@@ -88,11 +88,11 @@ def test_the_last_of_two_concurrent_writers_wins(call: int) -> None:
         calls = 0
 
         def read(self, table: str, partition: str, key: str) -> Row | None:
-            found = super().read(table, partition, key)
+            row = super().read(table, partition, key)
             Between.calls += 1
             if Between.calls == call:
                 record_settings(self, OLD)
-            return found
+            return row
 
     storage = Between()
     record_settings(storage, NEW)

@@ -100,8 +100,8 @@ class Watching(MemoryStorage):
         if table == PUBLISH_QUEUE and not self._in_transaction:
             self._look_at_queue()
         elif table == PROCESSES and row and row.key == CATALOG:
-            held = LedgerEntry.of(stored).state if stored else LedgerState.NOTHING
-            self.seen[HELD.title, held, LedgerEntry.of(row).state] += 1
+            held_ledger_state = LedgerEntry.of(stored).state if stored else LedgerState.NOTHING
+            self.seen[HELD.title, held_ledger_state, LedgerEntry.of(row).state] += 1
         elif table == APPLICATIONS and row and is_run(row) and not (record := run_of(row, self)).home:
             run = (row.partition, record.run_id)
             self.seen[RUN.title, self._verdicts.get(run, State.RECEIVED), record.verdict] += 1
@@ -116,10 +116,10 @@ class Watching(MemoryStorage):
         self._queue = queue
 
 
-def forbidden(seen: Counter[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+def forbidden(seen_counts: Counter[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """The changes that no table has."""
-    allowed = {(each.title, *change) for each in MACHINES for change in each.changes}
-    return [change for change in seen if change[1] != change[2] and change not in allowed]
+    allowed = {(machine.title, *change) for machine in MACHINES for change in machine.changes}
+    return [change for change in seen_counts if change[1] != change[2] and change not in allowed]
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.title)
@@ -156,20 +156,20 @@ def test_a_change_that_no_table_has_is_detected() -> None:
     ids=["calm", "deadly"],
 )
 def test_random_histories_make_only_changes_that_the_tables_have(life: dict[str, Any], seeds: range) -> None:
-    seen: Counter[tuple[str, str, str]] = Counter()
+    seen_counter: Counter[tuple[str, str, str]] = Counter()
     for seed in seeds:
         storage = simulate_history(history(seed, longest=8), seed=seed, storage=Watching, **life).storage
         assert isinstance(storage, Watching)
         assert forbidden(storage.seen) == [], f"seed {seed}"
-        seen += storage.seen
+        seen_counter += storage.seen
     assert {
         (HELD.title, LedgerState.NOTHING, LedgerState.WRITING),
         (HELD.title, LedgerState.WRITTEN, LedgerState.WRITING),
-    } <= set(seen)
+    } <= set(seen_counter)
     assert {
         (RUN.title, State.RECEIVED, State.CONTRIBUTED),
         (QUEUE.title, QueueState.PENDING, QueueState.IDLE),
-    } <= set(seen)
+    } <= set(seen_counter)
 
 
 class Moody(MemoryCatalog):

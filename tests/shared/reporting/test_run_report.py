@@ -34,7 +34,7 @@ def report(storage: MemoryStorage, run: str) -> RunReport:
 def states(storage: MemoryStorage) -> Counter[str]:
     runs = {record.event.run_id for record in RecordReader(storage=storage).events(RunFilter())}
     reports = [found for run in runs if (found := run_report(storage, run))]
-    return Counter(each.state for found in reports for each in found.events)
+    return Counter(event_report.state for found in reports for event_report in found.events)
 
 
 def test_the_reports_of_all_runs_add_up_to_the_counts() -> None:
@@ -59,15 +59,17 @@ def test_the_report_of_a_published_run_has_its_process_and_the_blobs_of_its_even
     assert (process.state, process.reason) == ("published", "")
     assert process.qualified_name
     assert (found.end, found.application, found.jobs) == ("COMPLETE", run_id("app1"), ("app.adaptive_spark_plan.out",))
-    assert {(each.event.container, each.state) for each in found.events} == {(EVENTS, "published")}
-    assert all(storage.get(EVENTS, each.event.blob) for each in found.events)
+    assert {(event_report.event.container, event_report.state) for event_report in found.events} == {
+        (EVENTS, "published")
+    }
+    assert all(storage.get(EVENTS, event_report.event.blob) for event_report in found.events)
 
 
 def test_the_report_of_a_run_with_a_dropped_output_gives_the_reason() -> None:
     storage = MemoryStorage()
     consistent_world(storage, MemoryCatalog())
     found = report(storage, "c")
-    assert ("not in the catalog", REPLACED) in {(each.state, each.reason) for each in found.processes}
+    assert ("not in the catalog", REPLACED) in {(process.state, process.reason) for process in found.processes}
     assert len(found.events) == 2
 
 
@@ -75,8 +77,8 @@ def test_the_report_shows_a_dead_letter_with_its_error() -> None:
     storage = MemoryStorage()
     consistent_world(storage, MemoryCatalog())
     found = report(storage, "damaged")
-    dead = [each for each in found.events if each.state == "dead"]
-    assert [each.reason for each in dead] == ["damaged bytes"]
+    dead = [event_report for event_report in found.events if event_report.state == "dead"]
+    assert [event_report.reason for event_report in dead] == ["damaged bytes"]
     assert "BadGzipFile" in dead[0].error
 
 
@@ -84,7 +86,7 @@ def test_the_report_of_a_run_without_an_end_says_that_it_waits_for_the_end() -> 
     storage = MemoryStorage()
     post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9"))
     found = report(storage, "open")
-    assert (found.state, [(each.state, each.reason) for each in found.events]) == (
+    assert (found.state, [(event_report.state, event_report.reason) for event_report in found.events]) == (
         State.WAITING,
         [("waiting", "the end of the run")],
     )
@@ -123,11 +125,11 @@ def test_archived_events_are_found_with_their_content_job_and_state() -> None:
     reader = RecordReader(storage=runtime.storage)
     before = {record.event: record.raw for record in reader.events(RunFilter(), content=True)}
     runtime.archive()
-    after = [*reader.events(RunFilter(job="app.adaptive*"), content=True)]
-    assert {record.container for record in after} == {ARCHIVE}
-    assert {record.event: record.raw for record in after} == before
-    assert {record.raw for record in after} == set(bodies)
-    assert all(runtime.storage.get(ARCHIVE, record.blob) for record in after)
+    event_records_after = [*reader.events(RunFilter(job="app.adaptive*"), content=True)]
+    assert {record.container for record in event_records_after} == {ARCHIVE}
+    assert {record.event: record.raw for record in event_records_after} == before
+    assert {record.raw for record in event_records_after} == set(bodies)
+    assert all(runtime.storage.get(ARCHIVE, record.blob) for record in event_records_after)
     found = report(runtime.storage, "a")
     assert found.closed
     assert {event.state for event in found.events} == {"published"}
@@ -157,11 +159,15 @@ def test_an_event_is_found_by_its_job_before_and_after_it_is_archived(body: byte
     reader = RecordReader(storage=runtime.storage)
     assert b"adaptive" in body
     runtime.run(body)
-    (before,) = reader.events(RunFilter())
+    (event_record_before,) = reader.events(RunFilter())
     runtime.archive()
-    (after,) = reader.events(RunFilter(job=before.job))
-    assert (after.container, after.job, after.event) == (ARCHIVE, before.job, before.event)
-    assert after.job.isprintable()
+    (event_record_after,) = reader.events(RunFilter(job=event_record_before.job))
+    assert (event_record_after.container, event_record_after.job, event_record_after.event) == (
+        ARCHIVE,
+        event_record_before.job,
+        event_record_before.event,
+    )
+    assert event_record_after.job.isprintable()
 
 
 @pytest.mark.parametrize("damage", [lambda file: file[:40] + b"x" + file[41:], lambda file: file[: len(file) // 2]])

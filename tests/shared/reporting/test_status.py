@@ -35,16 +35,16 @@ def on(day: int, job: str, run: str, *, sink: str) -> Iterator[bytes]:
 @pytest.fixture
 def storage() -> MemoryStorage:
     """Two jobs on two days, one event of each state: published, waiting for its end, for the parser, ignored, dead."""
-    found = MemoryStorage()
-    for place in post(found, *on(20, "app.one", "a", sink="/o"), *on(21, "app.one", "b", sink="/o")):
-        settle(found, place)
-    publish_all(context_of(found, MemoryCatalog()))
-    post(found, next(on(21, "app.two", "open", sink="/p")))
-    post(found, *on(21, "app.two", "new", sink="/p"))
-    found.put_new("ignored", f"2026/11/21/11/not-needed/{'0' * 32}.json.gz", b"")
-    found.put_new(EVENTS, "notes.txt", b"hello")
-    sweep(found, SweepOptions())
-    return found
+    memory_storage = MemoryStorage()
+    for place in post(memory_storage, *on(20, "app.one", "a", sink="/o"), *on(21, "app.one", "b", sink="/o")):
+        settle(memory_storage, place)
+    publish_all(context_of(memory_storage, MemoryCatalog()))
+    post(memory_storage, next(on(21, "app.two", "open", sink="/p")))
+    post(memory_storage, *on(21, "app.two", "new", sink="/p"))
+    memory_storage.put_new("ignored", f"2026/11/21/11/not-needed/{'0' * 32}.json.gz", b"")
+    memory_storage.put_new(EVENTS, "notes.txt", b"hello")
+    sweep(memory_storage, SweepOptions())
+    return memory_storage
 
 
 def by(found: Status) -> dict[tuple[str, str], tuple[int, int, int, int, int]]:
@@ -121,7 +121,7 @@ def test_the_counts_add_up_at_every_moment_of_archiving(calls: int) -> None:
     runtime.run(*write("a", "app", "10:00", "/a"), *write("b", "app2", "11:00", "/b"))
     runtime.receive(event("i", "RUNNING", "12:30:00", application="app"))
     storage = runtime.storage
-    before = status(storage)
+    status_before = status(storage)
     watched = Watched(storage)
 
     def step_in(_name: str, _arguments: tuple[Any, ...]) -> None:
@@ -135,7 +135,7 @@ def test_the_counts_add_up_at_every_moment_of_archiving(calls: int) -> None:
     for by in ((), (By.JOB,)):
         found = status(storage, by=by)
         assert found.reconciles
-        assert (found.received, found.skipped) == (before.received, before.skipped)
+        assert (found.received, found.skipped) == (status_before.received, status_before.skipped)
         assert found.waiting_for.keys() <= {Waiting.CATALOG}, "closing tells the publisher, before it commits"
 
 
@@ -173,10 +173,10 @@ def test_lost_rows_do_not_stop_the_count(name: str) -> None:
     world = consistent_world(MemoryStorage(), MemoryCatalog())
     before = status(world.storage)
     PLANTED[name].plant(world)
-    after = status(world.storage)
-    assert after.reconciles
-    assert after.received == before.received
-    assert after.waiting == (2 if "record" in name else 0)
+    status_after = status(world.storage)
+    assert status_after.reconciles
+    assert status_after.received == before.received
+    assert status_after.waiting == (2 if "record" in name else 0)
 
 
 def test_a_lost_blob_does_not_count_as_received() -> None:

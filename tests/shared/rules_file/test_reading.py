@@ -39,9 +39,9 @@ def read(text: str, place: str) -> None:
 
 def mistakes(text: str, place: str = "f.toml") -> list[str]:
     """The lines of the error about this file."""
-    with pytest.raises(Misconfigured) as caught:
+    with pytest.raises(Misconfigured) as error_info:
         read(text, place)
-    return [line.strip() for line in str(caught.value).splitlines()]
+    return [line.strip() for line in str(error_info.value).splitlines()]
 
 
 def test_values_have_the_types_of_their_keys() -> None:

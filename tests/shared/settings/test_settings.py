@@ -22,7 +22,7 @@ LOCAL = {
 
 
 def test_all_missing_and_wrong_settings_are_reported_at_once() -> None:
-    with pytest.raises(Misconfigured) as caught:
+    with pytest.raises(Misconfigured) as error_info:
         load(catalog=True, environment={"THROUGHLINE_APPLICATION_IDLE_MINUTES": "soon", "THROUGHLINE_MAX_BATCH": "0"})
     for name in (
         "AzureWebJobsStorage",
@@ -30,7 +30,7 @@ def test_all_missing_and_wrong_settings_are_reported_at_once() -> None:
         "THROUGHLINE_APPLICATION_IDLE_MINUTES",
         "THROUGHLINE_MAX_BATCH",
     ):
-        assert name in str(caught.value)
+        assert name in str(error_info.value)
 
 
 def test_wrong_settings_that_the_receiver_does_not_need_do_not_stop_it() -> None:
@@ -175,8 +175,8 @@ def test_the_repr_of_the_settings_shows_no_secret() -> None:
 def test_the_example_of_local_settings_is_complete_and_has_nothing_unknown() -> None:
     values = json.loads((ROOT / "examples/local.settings.json.example").read_text())["Values"]
     load(catalog=True, environment=values)
-    known = {setting.name for setting in SETTINGS} | {"FUNCTIONS_WORKER_RUNTIME"}
-    assert set(values) <= known
+    known_names = {setting.name for setting in SETTINGS} | {"FUNCTIONS_WORKER_RUNTIME"}
+    assert set(values) <= known_names
 
 
 def test_the_page_of_settings_matches_the_table_of_settings() -> None:
@@ -243,7 +243,7 @@ def test_commands_obey_each_recorded_setting_and_name_its_difference(name: str) 
     here = load(catalog=True, environment={**LOCAL, name: text})
     assert load(catalog=True, environment=LOCAL, record=record) == replace(here, to_record={})
     differences = differing(record, {name: setting.default or "other"})
-    assert [each.name for each in differences] == ([] if name == SHADOW else [name])
+    assert [difference.name for difference in differences] == ([] if name == SHADOW else [name])
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -280,9 +280,9 @@ def test_the_endpoint_of_the_local_worlds_catalog_is_the_current_one() -> None:
     """Its port may be another one since the functions last started; everything else is as they have it."""
     record = on_record(THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:1/atlas", THROUGHLINE_COLLECTION="a")
     over = {**LOCAL, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:2/atlas", "THROUGHLINE_COLLECTION": "b"}
-    found = load(catalog=True, environment={}, over=over, record=record).catalog
-    assert found
-    assert (found.endpoint, found.collection) == ("http://127.0.0.1:2/atlas", "a")
+    catalog_settings = load(catalog=True, environment={}, over=over, record=record).catalog
+    assert catalog_settings
+    assert (catalog_settings.endpoint, catalog_settings.collection) == ("http://127.0.0.1:2/atlas", "a")
 
 
 def test_a_record_with_settings_of_another_version_is_refused() -> None:

@@ -55,8 +55,8 @@ def test_the_change_is_applied_to_the_row(before: int | None, after: int | None,
     storage = MemoryStorage()
     set_to(storage, before)
     found = storage.read(*PLACE)
-    known = {"itself": UNREAD, "by the caller": found, "assumed absent": None}[read]
-    swapped = swap(storage, lambda value: after if value == before else -1, read=known)
+    known_row = {"itself": UNREAD, "by the caller": found, "assumed absent": None}[read]
+    swapped = swap(storage, lambda value: after if value == before else -1, read=known_row)
     now = storage.read(*PLACE)
     assert (swapped.before, swapped.after, stored(storage)) == (before, after, after)
     assert swapped.changed == (before != after)

@@ -65,9 +65,9 @@ def test_a_listing_is_by_name_and_prefix_and_has_size_and_arrival(storage: Stora
     for name in ("b/2", "a/1", "b/1"):
         storage.put_new(unique, name, b"xyz")
     assert [fact.name for fact in storage.blobs(unique)] == ["a/1", "b/1", "b/2"]
-    found = list(storage.blobs(unique, "b/"))
-    assert [(fact.name, fact.size) for fact in found] == [("b/1", 3), ("b/2", 3)]
-    assert all(abs(fact.arrived - datetime.now(UTC)) < timedelta(minutes=5) for fact in found)
+    blob_facts = list(storage.blobs(unique, "b/"))
+    assert [(fact.name, fact.size) for fact in blob_facts] == [("b/1", 3), ("b/2", 3)]
+    assert all(abs(fact.arrived - datetime.now(UTC)) < timedelta(minutes=5) for fact in blob_facts)
 
 
 def test_a_row_is_inserted_once(storage: Storage, unique: str) -> None:
@@ -124,18 +124,18 @@ def test_replacing_needs_the_etag_that_was_read(storage: Storage, unique: str) -
     assert second
     assert second != first
     assert storage.replace(unique, Row(partition="p", key="k", values={"a": 3}, etag=first)) is None
-    found = storage.read(unique, "p", "k")
-    assert found
-    assert (dict(found.values), found.etag) == ({"a": 2}, second), "replaced as a whole, not merged"
+    row = storage.read(unique, "p", "k")
+    assert row
+    assert (dict(row.values), row.etag) == ({"a": 2}, second), "replaced as a whole, not merged"
 
 
 @pytest.mark.parametrize("number", [0, 1, 3, 4, 250])
 def test_many_rows_are_written_at_once(storage: Storage, unique: str, number: int) -> None:
     rows = [Row(partition="p", key=f"k{n:03}", values={"n": n}) for n in range(number)]
-    for written in (rows, [replace(row, values={"m": 1}) for row in rows]):
-        storage.upsert_all(unique, written)
+    for written_rows in (rows, [replace(row, values={"m": 1}) for row in rows]):
+        storage.upsert_all(unique, written_rows)
         found = [(row.key, dict(row.values)) for row in storage.partition(unique, "p")]
-        assert found == [(row.key, dict(row.values)) for row in written]
+        assert found == [(row.key, dict(row.values)) for row in written_rows]
 
 
 def test_a_row_that_has_gone_cannot_be_replaced(storage: Storage, unique: str) -> None:
@@ -258,9 +258,9 @@ def test_unavailable_storage_raises_its_error() -> None:
         lambda: away.lease("l", 15),
     ]
     for attempt in attempts:
-        with pytest.raises(StorageUnavailable) as caught:
+        with pytest.raises(StorageUnavailable) as error_info:
             attempt()
-        assert key not in str(caught.value)
+        assert key not in str(error_info.value)
 
 
 @pytest.mark.parametrize(

@@ -125,9 +125,9 @@ def test_each_answer_of_a_catalog_has_its_failure_class_and_number_of_tries(
         if kind is None:
             assert catalog.find([("t", "q")]) == {("t", "q"): "g"}
         else:
-            with pytest.raises(kind) as caught:
+            with pytest.raises(kind) as error_info:
                 catalog.find([("t", "q")])
-            assert getattr(caught.value, "after", None) == after
+            assert getattr(error_info.value, "after", None) == after
         assert server.calls == calls
 
 
@@ -238,12 +238,12 @@ def test_each_answer_of_storage_has_its_failure_class_and_response_to_the_sender
         for what, call in (
             CALLS.items() if not scripted_answer.late else [("put", CALLS["put"]), ("insert", CALLS["insert"])]
         ):
-            before = server.calls
+            calls_before = server.calls
             with pytest.raises(Retry) as caught:
                 call(storage)
             assert type(caught.value) is kind, what
             assert caught.value.after == after
-            assert server.calls == before + 1, "the sender waits, and comes again by itself"
+            assert server.calls == calls_before + 1, "the sender waits, and comes again by itself"
         with pytest.raises(StorageUnavailable) as unavailable:
             receive(storage, event("a", "START", "10:00:00", inputs=["/a"]), most_bytes=10**6)
     answer = retry_later(unavailable.value)
@@ -352,7 +352,7 @@ def test_refused_processes_wait_longer_each_time_and_for_different_times() -> No
     for _ in range(12):
         waits.append(sorted(_refused_all(storage, clock)))
         clock.at += timedelta(hours=7)
-    assert all(len(set(each)) == len(sinks) for each in waits), "no two at the same time"
+    assert all(len(set(wait)) == len(sinks) for wait in waits), "no two at the same time"
     assert waits[0][-1] <= 60
     assert all(later[0] > 1.2 * sooner[0] for sooner, later in pairwise(waits[:7]))
     assert waits[-1][-1] <= 6 * 3600, "six hours at most"
@@ -367,8 +367,8 @@ def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
             raise CatalogRefused(status=400, code="x", detail="no")
 
     publish(storage, Never(), PublishOptions(now=clock))
-    found = read_queue(storage).entries
-    return [(each.due - clock.at).total_seconds() for each in found]
+    queue_entries = read_queue(storage).entries
+    return [(queue_entry.due - clock.at).total_seconds() for queue_entry in queue_entries]
 
 
 def test_a_catalog_that_requests_an_hour_is_not_called_for_an_hour() -> None:

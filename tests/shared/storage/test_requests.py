@@ -63,8 +63,8 @@ def ours(call: Callable[[AzureStorage], object]) -> HttpRequest:
     blobs, tables = _clients(recorder)
     with pytest.raises(StorageUnavailable):
         call(AzureStorage(blobs, tables, transport=recorder, tries=0))
-    found: HttpRequest = recorder.request
-    return found
+    request: HttpRequest = recorder.request
+    return request
 
 
 def of_the_sdk(call: Callable[[TableClient, BlobClient], object]) -> HttpRequest:
@@ -184,7 +184,7 @@ def _operation(part: bytes) -> Any:
     """The request line, the headers and the body of a part."""
     head, _, body = part.partition(b"\r\n\r\n")
     line, *lines = head.decode().split("\r\n")
-    headers = _headers(dict(each.split(": ", 1) for each in lines if each))
+    headers = _headers(dict(line.split(": ", 1) for line in lines if line))
     headers.pop("x-ms-version", None)  # the batch has it
     return unquote(line), headers, _entity(body.strip()) if body.strip() else None
 
@@ -226,10 +226,10 @@ def test_a_query_goes_on_where_its_page_ends(query: str) -> None:
 def test_a_request_says_when_and_by_whom_it_is_sent() -> None:
     for case in (CASES["read"], CASES["get"]):
         headers = [dict(ours(case.ours).headers) for _ in range(2)]
-        assert all(each["User-Agent"] == "throughline" for each in headers)
-        assert all(each["Authorization"].startswith("SharedKey a:") for each in headers)
-        assert all(each["x-ms-date"].endswith(" GMT") for each in headers)
-        assert len({each["x-ms-client-request-id"] for each in headers}) == 2
+        assert all(header["User-Agent"] == "throughline" for header in headers)
+        assert all(header["Authorization"].startswith("SharedKey a:") for header in headers)
+        assert all(header["x-ms-date"].endswith(" GMT") for header in headers)
+        assert len({header["x-ms-client-request-id"] for header in headers}) == 2
 
 
 BUSY, SOON = ScriptedAnswer(status=503), ScriptedAnswer(status=503, headers={"Retry-After": "1"})

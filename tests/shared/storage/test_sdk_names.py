@@ -36,7 +36,7 @@ def test_the_names_are_the_listed_ones() -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("azure"):
                 found.setdefault(str(node.module), set()).update(alias.name for alias in node.names)
-            assert not (isinstance(node, ast.Import) and any(each.name.startswith("azure") for each in node.names))
+            assert not (isinstance(node, ast.Import) and any(name.name.startswith("azure") for name in node.names))
     assert found == {module: set(names.split()) for module, names in (PUBLIC | PRIVATE).items()}
 
 

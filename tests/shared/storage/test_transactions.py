@@ -69,8 +69,11 @@ def test_a_refused_operation_refuses_the_transaction(
     assert stale
     if refused.row.etag:
         refused = replace(refused, row=replace(refused.row, etag=stale))
-    others = [operation(INSERT, "other", 2), operation(UPSERT, "another", 2)]
-    assert storage.transact(unique, [refused, *others] if place == "first" else [*others, refused]) is None
+    other_operations = [operation(INSERT, "other", 2), operation(UPSERT, "another", 2)]
+    assert (
+        storage.transact(unique, [refused, *other_operations] if place == "first" else [*other_operations, refused])
+        is None
+    )
     assert stored(storage, unique) == {"there": 1}
 
 

@@ -170,12 +170,12 @@ def test_a_failed_call_raises_the_error_of_azure_core(
     place: ScriptedAnswer | Callable[[], str], error: type[Exception]
 ) -> None:
     if isinstance(place, ScriptedAnswer):
-        with scripted(place) as script, pytest.raises(error) as caught:
+        with scripted(place) as script, pytest.raises(error) as error_info:
             asked(transport(seconds=1), script.url)
     else:
-        with pytest.raises(error) as caught:
+        with pytest.raises(error) as error_info:
             asked(transport(seconds=1), place())
-    assert type(caught.value) is error
+    assert type(error_info.value) is error
 
 
 def test_a_host_that_takes_no_connection_in_time_raises_the_error_of_azure_core() -> None:

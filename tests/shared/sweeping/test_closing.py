@@ -205,12 +205,12 @@ def test_an_application_whose_content_is_lost_keeps_no_other_from_being_forgotte
     world.process(copy("COMPLETE", "10:00:01"), copy("COMPLETE", "10:00:01", run="other", application="other"))
     pass_days(world, 3)
     first = min(map(run_id, ("app", "other")))
-    lost = Row(partition=first, key=f"{RUN}lost", values={"blob": "gone.json.gz"})
-    world.memory.upsert(APPLICATIONS, lost)
+    lost_row = Row(partition=first, key=f"{RUN}lost", values={"blob": "gone.json.gz"})
+    world.memory.upsert(APPLICATIONS, lost_row)
     for days in (31, 2, 2, 2):
         pass_days(world, days)
     assert {row.partition for row in world.memory.scan(APPLICATIONS)} == {first}
-    world.memory.delete(APPLICATIONS, lost.partition, lost.key)
+    world.memory.delete(APPLICATIONS, lost_row.partition, lost_row.key)
     for _ in range(4):
         pass_days(world, 2)
     assert list(world.memory.scan(APPLICATIONS)) == [], "once it is mended it is forgotten too"

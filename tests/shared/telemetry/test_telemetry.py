@@ -121,12 +121,14 @@ def test_all_work_on_a_run_is_in_one_trace(recorded: RecordedTelemetry) -> None:
 
 
 def test_all_spans_of_a_run_have_one_trace() -> None:
-    one, other = RecordedTelemetry(), RecordedTelemetry()
+    recorded_telemetry, other = RecordedTelemetry(), RecordedTelemetry()
     storage = MemoryStorage()
     start, end = write("a", "app", "10:00", "/a")
-    live(storage, MemoryCatalog(), one.telemetry, start)
+    live(storage, MemoryCatalog(), recorded_telemetry.telemetry, start)
     live(storage, MemoryCatalog(), other.telemetry, end)
-    assert {trace(span) for span in (*one.named("receive"), *other.named("process run"))} == {trace_of(run_id("a"))}
+    assert {trace(span) for span in (*recorded_telemetry.named("receive"), *other.named("process run"))} == {
+        trace_of(run_id("a"))
+    }
 
 
 def test_trace_ids_are_distributed_evenly_enough_for_sampling() -> None:

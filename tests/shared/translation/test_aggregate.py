@@ -24,7 +24,7 @@ def _sum(
 ) -> AggregatedProcess:
     """The aggregate, which is the same for every order of the contributions."""
     sums = [aggregate(order, facts or {}, now=now) for order in itertools.permutations(contributions)]
-    assert all(each == sums[0] for each in sums)
+    assert all(aggregated_process == sums[0] for aggregated_process in sums)
     return sums[0]
 
 

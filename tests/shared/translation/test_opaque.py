@@ -99,7 +99,7 @@ def test_what_passes_a_staging_data_set_is_opaque_if_a_part_of_its_way_is(
 ) -> None:
     history = [_process("/in", "/stage", earlier), _process("/stage", "/out", later)]
     staged = eliminate_staging(history, LifecycleEvents(dropped={"/stage": START}))
-    (remaining,) = [each.remains for each in staged if each.remains]
+    (remaining,) = [staging_result.remains for staging_result in staged if staging_result.remains]
     (edge,) = remaining.content.columns
     assert (edge.input.qualified_name, edge.output.qualified_name) == ("/in", "/out")
     assert _kind(edge) == kind

@@ -116,8 +116,8 @@ def _in_order(history: History, jobs: tuple[Event, ...]) -> list[Process]:
 def test_each_job_reads_what_the_one_before_it_wrote(jobs: tuple[Event, ...], names: Any) -> None:
     processes = _in_order(translate_history(jobs, **({"names": names} if names else {})), jobs)
     assert len(processes) == len(jobs)
-    for before, after in pairwise(processes):
-        assert [asset.key for asset in before.outputs] == [asset.key for asset in after.inputs]
+    for process_before, process_after in pairwise(processes):
+        assert [asset.key for asset in process_before.outputs] == [asset.key for asset in process_after.inputs]
 
 
 def test_a_managed_table_is_named_and_shown_by_its_table() -> None:

@@ -12,7 +12,7 @@ DAY = 24 * 60
 
 def _shown(events: list[Event]) -> dict[str, list[str]]:
     history = translate_history(events)
-    return {each.outputs[0].name: [asset.name for asset in each.inputs] for each in history.processes}
+    return {process.outputs[0].name: [asset.name for asset in process.inputs] for process in history.processes}
 
 
 def _job(application: str, *sources: str, day: float = 0, end: str | None = "COMPLETE") -> list[Event]:
@@ -38,11 +38,11 @@ def test_verdicts_are_published_skipped_or_waiting() -> None:
         decoded("START", run="unfinished", inputs=["/a"], outputs=["/c"]),
         decoded("FAIL", run="failed", inputs=["/a"], outputs=["/d"]),
     ]
-    verdicts = {each.run_id: each for each in translate_history(events).runs}
+    verdicts = {run_verdict.run_id: run_verdict for run_verdict in translate_history(events).runs}
     run = events[1].run_id
     assert verdicts == {
-        each.run_id: each
-        for each in (
+        run_verdict.run_id: run_verdict
+        for run_verdict in (
             RunVerdict(run_id=run_id("application"), state="skipped", reason="an application's own event"),
             RunVerdict(run_id=run, state="published"),
             RunVerdict(run_id=run_id("constants"), state="skipped", reason=NO_PROCESS),
@@ -92,11 +92,11 @@ def test_an_old_run_that_arrives_late_changes_nothing() -> None:
 
 
 def test_a_failure_that_arrives_late_retracts_the_contribution() -> None:
-    written = decoded_run("application", ["/a"])
+    written_events = decoded_run("application", ["/a"])
     failure = decoded("FAIL", minute=9, inputs=["/a"], outputs=["/out"], run=f"application {['/a']} /out 0")
-    assert failure.run_id == written[0].run_id
-    assert _shown(written) == {"/out": ["/a"]}
-    assert _shown([failure, *written]) == {}
+    assert failure.run_id == written_events[0].run_id
+    assert _shown(written_events) == {"/out": ["/a"]}
+    assert _shown([failure, *written_events]) == {}
 
 
 def test_one_write_that_spark_reports_as_two_runs_is_one_process() -> None:
@@ -113,7 +113,7 @@ def test_a_merge_into_a_table_and_its_first_write_by_the_same_job_are_one_proces
     merge = decoded(run="merge", job="execute_merge_into_command.t", inputs=["/t", "/staging"], outputs=["/t"])
     (process,) = translate_history([seed, merge]).processes
     assert process.operations == ("insert", "merge")
-    assert [each.name for each in process.inputs] == ["/staging"]
+    assert [asset.name for asset in process.inputs] == ["/staging"]
 
 
 def test_a_schema_that_is_inferred_from_the_target_is_no_operation_on_it() -> None:

@@ -19,7 +19,7 @@ def processes(events: Events) -> tuple[Process, ...]:
 
 
 def shown(events: Events) -> dict[str, list[str]]:
-    return {each.outputs[0].name: [asset.name for asset in each.inputs] for each in processes(events)}
+    return {process.outputs[0].name: [asset.name for asset in process.inputs] for process in processes(events)}
 
 
 def wrote(run: str, at: str, sources: str, sink: str, **more: Any) -> bytes:
@@ -211,7 +211,10 @@ def test_a_run_with_a_dropped_output_is_skipped_and_one_with_a_renamed_output_pu
         wrote("moved", "03:00", "/a", "/new"),
         lifecycle("RENAME", "04:00", "/now", before="/new"),
     ]
-    verdicts = {each.run_id: (each.state, each.reason) for each in translate_history(map(decode, events)).runs}
+    verdicts = {
+        run_verdict.run_id: (run_verdict.state, run_verdict.reason)
+        for run_verdict in translate_history(map(decode, events)).runs
+    }
     assert verdicts[run_id("gone")] == ("skipped", NO_PROCESS)
     assert verdicts[run_id("moved")] == ("published", None)
 
@@ -224,7 +227,7 @@ def test_a_run_inherits_the_one_notebook_of_its_application() -> None:
     others = [notebook("b", "02:00", "/Users/ada/load"), wrote("b", "02:30", "/b", "/two")]
     events = [wrote("a", "01:00", "/a", "/one"), *others]
     for order in permutations(events):
-        assert {each.name for each in processes(list(order))} == {
+        assert {process.name for process in processes(list(order))} == {
             "notebook /Users/ada/load → one",
             "notebook /Users/ada/load → two",
         }
@@ -237,7 +240,7 @@ def test_of_several_notebooks_none_is_inherited() -> None:
         wrote("b", "02:30", "/b", "/two"),
         event("c", "COMPLETE", "10:02:40", application="app"),
     ]
-    assert {each.name for each in processes(events)} == {"app → one", "notebook /Users/ada/b → two"}
+    assert {process.name for process in processes(events)} == {"app → one", "notebook /Users/ada/b → two"}
 
 
 def test_a_mount_known_from_another_run_is_followed() -> None:
@@ -247,7 +250,7 @@ def test_a_mount_known_from_another_run_is_followed() -> None:
         event("b", "RUNNING", "10:02:00", application="app", properties={"mountPoints": mounts}),
         wrote("b", "02:30", "/b", "/two"),
     ]
-    inputs = {asset.qualified_name for each in processes(events) for asset in each.inputs}
+    inputs = {asset.qualified_name for process in processes(events) for asset in process.inputs}
     assert inputs == {"https://contoso.dfs.core.windows.net/raw/orders", "file:///b"}
 
 
@@ -261,7 +264,7 @@ def test_a_table_that_only_a_statement_names_is_found_by_events_of_another_run()
         wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY),
     ]
     for order in permutations(events):
-        found = {each.outputs[0].name: each for each in processes(list(order))}
+        found = {process.outputs[0].name: process for process in processes(list(order))}
         assert [asset.name for asset in found["/out"].inputs] == ["/b", "/rates"]
         assert found["/out"].parsed == ("file:///rates",)
 
@@ -291,11 +294,16 @@ def test_the_identity_by_notebook_replaces_the_generic_name_of_the_job() -> None
         event("new", "RUNNING", "10:00:00", application="tuesday", job=SHELL, properties={PATH: "/Users/ada/load"}),
         event("new", "COMPLETE", "10:01:00", inputs=["/b"], outputs=["/out"], application="tuesday", job=SHELL),
     ]
-    rename = [each.replace(b'"name": "app"', b'"name": "databricks_shell"') for each in (*nameless, *known)]
+    rename = [content.replace(b'"name": "app"', b'"name": "databricks_shell"') for content in (*nameless, *known)]
     over = event("tuesday", "COMPLETE", "10:30:00")
-    assert [(each.name, each.generic_identity) for each in processes(rename[:2])] == [("databricks_shell → out", True)]
-    assert {each.name for each in processes(rename)} == {"databricks_shell → out", "notebook /Users/ada/load → out"}
-    assert {each.name for each in processes([*rename, over])} == {"notebook /Users/ada/load → out"}
+    assert [(process.name, process.generic_identity) for process in processes(rename[:2])] == [
+        ("databricks_shell → out", True)
+    ]
+    assert {process.name for process in processes(rename)} == {
+        "databricks_shell → out",
+        "notebook /Users/ada/load → out",
+    }
+    assert {process.name for process in processes([*rename, over])} == {"notebook /Users/ada/load → out"}
 
 
 def test_a_notebook_that_only_infers_a_schema_replaces_no_process() -> None:
@@ -315,8 +323,8 @@ def test_a_notebook_that_only_infers_a_schema_replaces_no_process() -> None:
         looks,
         event("tuesday", "COMPLETE", "10:30:00"),
     ]
-    events = [each.replace(b'"name": "app"', b'"name": "databricks_shell"') for each in events]
-    assert {each.name for each in processes(events)} == {"databricks_shell → out"}
+    events = [content.replace(b'"name": "app"', b'"name": "databricks_shell"') for content in events]
+    assert {process.name for process in processes(events)} == {"databricks_shell → out"}
 
 
 @pytest.mark.parametrize("reads", [1, 2], ids=["one after the other", "each made of two before it"])

@@ -38,11 +38,11 @@ SCHEMAS = {
 BEFORE = state(JOBS, SCHEMAS)
 
 
-def changes_between(before: Snapshot, after: Snapshot) -> list[tuple[str, str, str, str]]:
+def changes_between(snapshot_before: Snapshot, snapshot_after: Snapshot) -> list[tuple[str, str, str, str]]:
     """Changes as (kind, table, column, severity)."""
     return [
-        (str(each.kind), each.dataset[1].removeprefix(name_of("")), each.column, str(each.severity))
-        for each in changes(before, after)
+        (str(change.kind), change.dataset[1].removeprefix(name_of("")), change.column, str(change.severity))
+        for change in changes(snapshot_before, snapshot_after)
     ]
 
 
@@ -91,8 +91,8 @@ def test_the_severity_of_a_schema_change_follows_its_possible_harm(table: str, c
 def test_a_dropped_column_is_breaking_where_it_is_read_and_is_one_change() -> None:
     """The reader's lost source is no separate change."""
     jobs = {**JOBS, "load": [each for each in JOBS["load"] if "raw.mail" not in each]}
-    after = state(jobs, {**SCHEMAS, "raw": "id:int sum:decimal(10,2) day:date"})
-    assert changes_between(BEFORE, after) == [("column_dropped", "raw", "mail", "breaking")]
+    state_after = state(jobs, {**SCHEMAS, "raw": "id:int sum:decimal(10,2) day:date"})
+    assert changes_between(BEFORE, state_after) == [("column_dropped", "raw", "mail", "breaking")]
 
 
 def test_dropping_a_column_that_only_filters_rows_is_breaking() -> None:
@@ -119,16 +119,16 @@ def test_a_rename_is_one_change_for_all_columns_made_from_it() -> None:
 
 
 def test_renames_of_one_type_are_distinguished_by_their_readers() -> None:
-    before = state({"a": ["s.x > t.x", "s.y > t.y"]}, {"s": "x:int y:int", "t": "x:int y:int"})
+    state_before = state({"a": ["s.x > t.x", "s.y > t.y"]}, {"s": "x:int y:int", "t": "x:int y:int"})
     after = state({"a": ["s.one > t.x", "s.two > t.y"]}, {"s": "one:int two:int", "t": "x:int y:int"})
-    assert [(each.before, each.after) for each in changes(before, after)] == [("x", "one"), ("y", "two")]
+    assert [(change.before, change.after) for change in changes(state_before, after)] == [("x", "one"), ("y", "two")]
 
 
 def test_ambiguous_renames_are_a_drop_and_an_addition() -> None:
     jobs = {"a": ["s.k > t.k"]}
     before = state(jobs, {"s": "k:int x:int y:int", "t": "k:int"})
     after = state(jobs, {"s": "k:int one:int two:int", "t": "k:int"})
-    assert sorted(each.kind for each in changes(before, after)) == ["column_added"] * 2 + ["column_dropped"] * 2
+    assert sorted(change.kind for change in changes(before, after)) == ["column_added"] * 2 + ["column_dropped"] * 2
 
 
 def test_a_new_or_lost_source_is_a_change_of_the_data_set_made_from_it() -> None:
@@ -159,11 +159,11 @@ def test_a_schema_that_no_run_reports_any_more_is_no_change() -> None:
 
 def test_a_placeholder_that_was_scanned_is_no_change() -> None:
     def moved(table: str) -> Snapshot:
-        jobs = {name: [each.replace("raw.", f"{table}.") for each in lines] for name, lines in JOBS.items()}
+        jobs = {name: [line.replace("raw.", f"{table}.") for line in lines] for name, lines in JOBS.items()}
         return state(jobs, {table: SCHEMAS["raw"], **{key: SCHEMAS[key] for key in ("orders", "report")}})
 
     assert changes(moved("?raw"), BEFORE) == ()
-    assert [str(each.kind) for each in changes(moved("raw2"), BEFORE)] == ["source_came", "source_went"]
+    assert [str(change.kind) for change in changes(moved("raw2"), BEFORE)] == ["source_came", "source_went"]
 
 
 def test_a_lost_mask_names_the_columns_that_are_plain_now() -> None:
@@ -180,9 +180,9 @@ def test_a_path_around_a_mask_is_a_lost_mask() -> None:
     after = state(
         {**JOBS, "around": ["raw.mail > tmp.mail", "tmp.mail > report.mail"]}, {**SCHEMAS, "tmp": "mail:string"}
     )
-    lost = [each for each in changes(BEFORE, after) if each.kind is ChangeKind.MASK_LOST]
-    assert [[name.removeprefix(name_of("")) for _, name, _ in each.others] for each in lost] == [["report"]]
-    assert lost[0].processes == ("throughline:v1://around", "throughline:v1://around")
+    lost_changes = [change for change in changes(BEFORE, after) if change.kind is ChangeKind.MASK_LOST]
+    assert [[name.removeprefix(name_of("")) for _, name, _ in change.others] for change in lost_changes] == [["report"]]
+    assert lost_changes[0].processes == ("throughline:v1://around", "throughline:v1://around")
 
 
 def test_code_in_the_place_of_a_mask_may_lose_it() -> None:
@@ -192,7 +192,7 @@ def test_code_in_the_place_of_a_mask_may_lose_it() -> None:
     (message,) = messages(BEFORE, state({**JOBS, "load": through_code}, SCHEMAS), comparison="x", now=MONDAY)
     assert message.title == "Mask uncertain: raw, 1 column"
     assert "may reach orders.mail, report.mail plain, through code" in message.changes[0].text
-    assert {each.qualified_name for each in message.hit.datasets} == {name_of("orders"), name_of("report")}
+    assert {dataset.qualified_name for dataset in message.hit.datasets} == {name_of("orders"), name_of("report")}
 
 
 def test_a_plain_path_beside_code_is_a_lost_mask() -> None:
@@ -222,15 +222,17 @@ def test_removing_a_mask_beside_a_plain_path_is_no_change() -> None:
 
 
 def test_broken_gates_and_overdue_jobs_are_changes_only_when_they_begin() -> None:
-    at = datetime(2026, 11, 23, 6, tzinfo=UTC)
-    late = (Overdue(process="throughline:v1://load", last_start=at, due=at + timedelta(hours=2)),)
+    moment = datetime(2026, 11, 23, 6, tzinfo=UTC)
+    late = (Overdue(process="throughline:v1://load", last_start=moment, due=moment + timedelta(hours=2)),)
     gate = (BrokenGate(policy="training", rule="no_tag PII", sentence="raw.mail reaches report.mail"),)
     after = state(JOBS, SCHEMAS, overdue=late, broken=gate)
-    assert {str(each.kind) for each in changes(BEFORE, after)} == {"job_overdue", "gate_broken"}
+    assert {str(change.kind) for change in changes(BEFORE, after)} == {"job_overdue", "gate_broken"}
     assert changes(after, after) == ()
     assert changes(after, BEFORE) == ()
-    again = (Overdue(process="throughline:v1://load", last_start=at + timedelta(days=2), due=at + timedelta(days=3)),)
-    assert [str(each.kind) for each in changes(after, state(JOBS, SCHEMAS, overdue=again))] == ["job_overdue"]
+    again = (
+        Overdue(process="throughline:v1://load", last_start=moment + timedelta(days=2), due=moment + timedelta(days=3)),
+    )
+    assert [str(change.kind) for change in changes(after, state(JOBS, SCHEMAS, overdue=again))] == ["job_overdue"]
 
 
 # --- masks against a naive oracle
@@ -261,7 +263,7 @@ def _exposure(snapshot: Snapshot) -> dict[tuple[object, object], set[int]]:
 
 def test_lost_masks_are_those_of_a_naive_walk() -> None:
     kinds = {ChangeKind.MASK_LOST: _PLAIN, ChangeKind.MASK_UNCERTAIN: _PERHAPS}
-    lost = Counter[int]()
+    lost_counts = Counter[int]()
     for seed in range(1000):
         chance = random.Random(seed)
         before, after = random_state(chance), random_state(chance)
@@ -282,8 +284,8 @@ def test_lost_masks_are_those_of_a_naive_walk() -> None:
             assert any(other == end and min(now.get((start, named), {_MASKED})) != _MASKED for named, other in found), (
                 seed
             )
-        lost.update(found.values())
-    assert min(lost[how] for how in kinds.values()) > 30
+        lost_counts.update(found.values())
+    assert min(lost_counts[how] for how in kinds.values()) > 30
 
 
 # --- types
@@ -379,11 +381,11 @@ def test_a_test_that_begins_to_fail_is_a_change_once() -> None:
 
 def test_the_message_of_a_failed_test_names_the_columns_downstream() -> None:
     (message,) = messages(BEFORE, _failing(("raw", "id", "unique")), comparison="x", now=MONDAY)
-    assert (message.title, [each.text for each in message.changes]) == (
+    assert (message.title, [change.text for change in message.changes]) == (
         "Quality of raw: 1 test failed",
         ["the test unique failed on column id"],
     )
-    assert [(each.qualified_name.removeprefix(name_of("")), each.column) for each in message.hit.columns] == [
+    assert [(column.qualified_name.removeprefix(name_of("")), column.column) for column in message.hit.columns] == [
         ("orders", "id"),
         ("report", "id"),
     ]

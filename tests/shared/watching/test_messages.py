@@ -27,8 +27,8 @@ BEFORE = state(JOBS, SCHEMAS)
 DOCS = Path("docs/operate/watch.md")
 
 
-def between(before: Snapshot, after: Snapshot) -> tuple[Message, ...]:
-    return messages(before, after, comparison="x", now=NOW)
+def between(snapshot_before: Snapshot, snapshot_after: Snapshot) -> tuple[Message, ...]:
+    return messages(snapshot_before, snapshot_after, comparison="x", now=NOW)
 
 
 def channels(message: Message, rule: RoutingRule) -> tuple[str, ...]:
@@ -36,18 +36,20 @@ def channels(message: Message, rule: RoutingRule) -> tuple[str, ...]:
 
 
 def datasets(message: Message) -> list[str]:
-    return [each.name for each in message.hit.datasets]
+    return [dataset.name for dataset in message.hit.datasets]
 
 
 def test_a_lost_mask_hits_the_table_of_the_exposed_column_and_what_reads_it() -> None:
     """The rule that names the table for `downstream` gets the message that it was written for."""
     links = [*JOBS["train"], "people.mail > features.contact"]
-    (message,) = (each for each in between(BEFORE, state({**JOBS, "train": links}, SCHEMAS)) if each.topic == "mask")
+    (message,) = (
+        message for message in between(BEFORE, state({**JOBS, "train": links}, SCHEMAS)) if message.topic == "mask"
+    )
     assert message.subject.name == "people"
     assert datasets(message) == ["features", "report"]
-    assert [each.column for each in message.hit.columns] == ["contact", "contact"]
+    assert [column.column for column in message.hit.columns] == ["contact", "contact"]
     assert (message.hit.dataset_count, message.hit.column_count) == (2, 2)
-    assert [each.name for each in message.hit.processes] == ["train", "report"]
+    assert [process.name for process in message.hit.processes] == ["train", "report"]
     assert channels(message, RoutingRule(downstream=("features",), to=("ml",))) == ("ml",)
     assert channels(message, RoutingRule(downstream=("people", "customers"), to=("ml",))) == ()
 
@@ -67,8 +69,8 @@ def test_an_overdue_job_hits_what_it_writes() -> None:
 
 
 def test_a_changed_data_set_is_the_subject_and_no_hit() -> None:
-    after = state({**JOBS, "more": ["other.x > customers.id"]}, {**SCHEMAS, "other": "x:int"})
-    (message,) = between(BEFORE, after)
+    state_after = state({**JOBS, "more": ["other.x > customers.id"]}, {**SCHEMAS, "other": "x:int"})
+    (message,) = between(BEFORE, state_after)
     assert (message.topic, message.subject.name, datasets(message)) == (
         Topic.LINEAGE,
         "customers",

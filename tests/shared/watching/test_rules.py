@@ -106,9 +106,9 @@ def test_quiet_hours_end_where_clocks_change(rules: WatchRules) -> None:
 
 
 def test_quiet_hours_within_a_day() -> None:
-    found = parse_watch_rules('[quiet]\nfrom = "12:00"\nto = "13:00"\n', "w")
-    assert found.quiet_until(datetime(2026, 11, 23, 12, 30, tzinfo=UTC), Severity.BREAKING) is not None
-    assert found.quiet_until(datetime(2026, 11, 23, 13, tzinfo=UTC), Severity.BREAKING) is None
+    watch_rules = parse_watch_rules('[quiet]\nfrom = "12:00"\nto = "13:00"\n', "w")
+    assert watch_rules.quiet_until(datetime(2026, 11, 23, 12, 30, tzinfo=UTC), Severity.BREAKING) is not None
+    assert watch_rules.quiet_until(datetime(2026, 11, 23, 13, tzinfo=UTC), Severity.BREAKING) is None
 
 
 WRONG = """qiet = 1

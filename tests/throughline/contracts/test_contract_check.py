@@ -349,7 +349,7 @@ def test_what_the_standard_has_is_read(version: str) -> None:
         ("b", "completeness"),
         ("b", "custom"),
     ]
-    assert [(each.text, each.age) for each in table.freshness] == [
+    assert [(freshness.text, freshness.age) for freshness in table.freshness] == [
         ("latency 4 d", timedelta(days=4)),
         ("frequency 1 d", timedelta(days=1)),
     ]

@@ -74,14 +74,17 @@ def write(folder: Path, **files: Json | str) -> Path:
 
 
 def jobs(folder: Path) -> dict[str, JobOfProject]:
-    found = jobs_of(read_project(folder), namespace=DUCKDB, job_namespace="dbt")
-    return {job.name: job for job in found}
+    job_of_projects = jobs_of(read_project(folder), namespace=DUCKDB, job_namespace="dbt")
+    return {job.name: job for job in job_of_projects}
 
 
 def lineage(project: dict[str, JobOfProject]) -> set[tuple[str, str]]:
     history = translate_history(decode(raw) for job in project.values() for raw in job.events)
     return {
-        (source.name, target.name) for each in history.processes for source in each.inputs for target in each.outputs
+        (source.name, target.name)
+        for process in history.processes
+        for source in process.inputs
+        for target in process.outputs
     }
 
 
@@ -135,8 +138,8 @@ def test_what_dbt_ran_is_a_run_and_the_rest_a_job_event(tmp_path: Path, status: 
         [json.loads(raw)["eventType"] for raw in project["dbt-run-shop"].events] if "dbt-run-shop" in project else []
     )
     assert whole == (["START", types[-1]] if types[-1] else [])
-    rows = [each.get("outputFacets", {}).get("outputStatistics") for each in events[-1]["outputs"]]
-    assert [each and each["rowCount"] for each in rows] == {"COMPLETE": [7], "FAIL": [], None: [None]}[types[-1]]
+    rows = [output.get("outputFacets", {}).get("outputStatistics") for output in events[-1]["outputs"]]
+    assert [row and row["rowCount"] for row in rows] == {"COMPLETE": [7], "FAIL": [], None: [None]}[types[-1]]
 
 
 def test_what_is_declared_is_in_facets(tmp_path: Path) -> None:
@@ -158,7 +161,7 @@ def test_what_is_declared_is_in_facets(tmp_path: Path) -> None:
         catalog={"metadata": metadata, "nodes": tables, "sources": {}},
     )
     history = translate_history(decode(raw) for job in jobs(folder).values() for raw in job.events)
-    (schema,) = (each for each in history.processes[0].schemas if each.qualified_name.endswith("clean"))
+    (schema,) = (schema for schema in history.processes[0].schemas if schema.qualified_name.endswith("clean"))
     assert schema.columns == (("id", "INTEGER"),)
     assert (schema.declared.owner, schema.declared.description) == ("sales@example.org", "Clean orders")
     assert schema.declared.tags == (("gold", "true", ""), ("key", "true", "ID"), ("tier", "1", ""))
@@ -178,7 +181,10 @@ def test_tests_are_results_of_their_tables(tmp_path: Path) -> None:
     project = jobs(write(tmp_path, manifest=manifest(ORDERS, CLEAN, *tests), run_results=results(*rows)))
     generic = json.loads(project["db.main.shop.clean.test"].events[0])
     assertions = generic["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
-    assert [(each["name"], each["column"], each["success"], each["severity"]) for each in assertions] == [
+    assert [
+        (assertion["name"], assertion["column"], assertion["success"], assertion["severity"])
+        for assertion in assertions
+    ] == [
         ("unique_id", "id", True, "error"),
         ("warned", "id", False, "warn"),
     ]
@@ -348,10 +354,10 @@ def test_what_the_wrapper_reported_is_left_out(tmp_path: Path, started: str | No
 
 def test_a_dry_run_and_a_file_send_nothing(tmp_path: Path) -> None:
     folder = write(tmp_path, manifest=manifest(*ALL))
-    shown = Parts().run("import", "dbt", str(folder), "--namespace", DUCKDB, "--dry-run", "--most", "1").output
-    assert "model     db.main.shop.clean: db.raw.ORDERS_1 → db.main.clean" in shown
-    assert "and 2 more (--most)" in shown
-    assert "columns: 1 model without compiled SQL" in shown
+    shown_output = Parts().run("import", "dbt", str(folder), "--namespace", DUCKDB, "--dry-run", "--most", "1").output
+    assert "model     db.main.shop.clean: db.raw.ORDERS_1 → db.main.clean" in shown_output
+    assert "and 2 more (--most)" in shown_output
+    assert "columns: 1 model without compiled SQL" in shown_output
     place = tmp_path / "events.jsonl.gz"
     saved = Parts().run("import", "dbt", str(folder), "--namespace", DUCKDB, "--save", str(place))
     assert "3 events saved" in saved.output

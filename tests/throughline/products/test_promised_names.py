@@ -15,7 +15,7 @@ LAKE = "abfss://raw@acct.dfs.core.windows.net"
 def named(text: str, server: str = "") -> list[str]:
     """The qualified names, and the mistakes."""
     promised, problems = promised_assets(parse_contract(HEAD + text, "c.yaml"), BUILT_IN, server=server)
-    return [one.asset.qualified_name for one in promised] + problems
+    return [promised_asset.asset.qualified_name for promised_asset in promised] + problems
 
 
 @pytest.mark.parametrize(

@@ -105,21 +105,21 @@ def _collections(parts: Worker) -> Iterator[CheckResult]:
     if parts.account is None:
         return
     try:
-        found = parts.account.collections()
+        collections = parts.account.collections()
     except (CatalogRefused, CatalogUnavailable) as error:
         yield _problem(parts, ACCOUNT, error)
         return
-    if not found:
+    if not collections:
         what = "access denied to every collection: the identity has no role"
         yield bad("catalog-role", ROLE, what, **_grant(parts, parts.collection))
-    elif parts.collection and all(each.name != parts.collection for each in found):
-        yield _wrong_collection(parts, found)
+    elif parts.collection and all(collection.name != parts.collection for collection in collections):
+        yield _wrong_collection(parts, collections)
     else:
-        yield good(COLLECTION, parts.collection or f"the root; visible: {_listed(found)}")
+        yield good(COLLECTION, parts.collection or f"the root; visible: {_listed(collections)}")
 
 
 def _wrong_collection(parts: Worker, found: Sequence[Collection]) -> CheckResult:
-    shown = next((each.name for each in found if each.shown == parts.collection), "")
+    shown = next((collection.name for collection in found if collection.shown == parts.collection), "")
     what = f"wrong collection: no {parts.collection} in this account; visible: {_listed(found)}"
     if shown:
         what += f"; {shown} is shown as {parts.collection}"
@@ -127,7 +127,7 @@ def _wrong_collection(parts: Worker, found: Sequence[Collection]) -> CheckResult
 
 
 def _listed(found: Sequence[Collection]) -> str:
-    return ", ".join(f"{each.name} ({each.shown})" for each in found[:8])
+    return ", ".join(f"{collection.name} ({collection.shown})" for collection in found[:8])
 
 
 _FORBIDDEN = 403
@@ -176,7 +176,7 @@ def _writing(parts: Worker) -> Iterator[CheckResult]:
 
 def _root(parts: Worker) -> str:
     found = parts.account.collections() if parts.account else ()
-    return next((each.name for each in found if not each.parent), "")
+    return next((collection.name for collection in found if not collection.parent), "")
 
 
 def _reach(parts: Worker, worker: str) -> Iterator[CheckResult]:

@@ -51,5 +51,5 @@ BY_CODE = {rule.code: rule for rules in SECTIONS.values() for rule in rules}
 
 def as_table(rules: Iterable[DoctorRule]) -> str:
     """Rules as a table of Markdown, a row for each."""
-    rows = [f"| `{each.code}` | {each.symptom} | {each.means} | `{each.shown}` |" for each in rules]
+    rows = [f"| `{rule.code}` | {rule.symptom} | {rule.means} | `{rule.shown}` |" for rule in rules]
     return "\n".join(["| code | what you see | what it means | command |", "|---|---|---|---|", *rows])

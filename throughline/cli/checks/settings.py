@@ -15,15 +15,15 @@ _SUBJECT = "settings"
 def check_settings(parts: Worker) -> Iterator[CheckResult]:
     """One finding. Raises StorageUnavailable."""
     try:
-        found = settings_on_record(parts.storage)
-        different = differing(found.texts) if found else ()
+        settings = settings_on_record(parts.storage)
+        different = differing(settings.texts) if settings else ()
     except Misconfigured as error:
         yield bad("settings-unreadable", _SUBJECT, str(error))
         return
-    if found is None:
+    if settings is None:
         yield good(_SUBJECT, "none on record: the functions put theirs there when they start")
     elif different:
-        names = tuple(each.name for each in different)
+        names = tuple(difference.name for difference in different)
         yield bad("settings-differ", _SUBJECT, "; ".join(map(str, different)), names=names)
     else:
-        yield good(_SUBJECT, recorded_text(found))
+        yield good(_SUBJECT, recorded_text(settings))

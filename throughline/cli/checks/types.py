@@ -23,11 +23,15 @@ def check_types(parts: Worker) -> Iterator[CheckResult]:
     if parts.types is None:
         return
     changes = type_changes(parts.types.held(), parts.names.rules_by_type)
-    found = [each for each in changes if each.action is not TypeAction.CREATE or not each.name.startswith(UNCONFIRMED)]
-    shown = "; ".join(in_words(each) for each in found[:_SHOWN]) + ("; …" if len(found) > _SHOWN else "")
+    found = [
+        change
+        for change in changes
+        if change.action is not TypeAction.CREATE or not change.name.startswith(UNCONFIRMED)
+    ]
+    shown = "; ".join(in_words(type_change) for type_change in found[:_SHOWN]) + ("; …" if len(found) > _SHOWN else "")
     if not found:
         yield good(_SUBJECT, "the catalog has all types that lineage needs")
-    elif any(each.action is TypeAction.DIFFERS for each in found):
+    elif any(type_change.action is TypeAction.DIFFERS for type_change in found):
         yield bad("types-differ", _SUBJECT, shown)
     else:
         yield bad("types-missing", _SUBJECT, shown)
@@ -40,7 +44,7 @@ def type_problem(parts: Worker, names: Names, type_name: str) -> TypeChange | No
     if parts.types is None:
         return None
     found = type_changes(parts.types.held(), names.rules_by_type)
-    return next((each for each in found if each.name == type_name), None)
+    return next((type_change for type_change in found if type_change.name == type_name), None)
 
 
 def in_words(change: TypeChange) -> str:

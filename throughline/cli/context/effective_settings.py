@@ -28,25 +28,25 @@ def agreed(over: Mapping[str, str], *, writes: bool, or_before: bool = False) ->
     Raises Misconfigured, also for data of another storage layout; `or_before`: but for the one before.
     """
     storage = _storage(over)
-    found = _on_record(storage, writes=writes, or_before=or_before)
-    if found is None:
+    record = _on_record(storage, writes=writes, or_before=or_before)
+    if record is None:
         parts = assemble(load(catalog=True, over=over), storage=storage)
         if writes:
             note("settings", "no functions have recorded their settings in this storage: this shell's are used")
         return parts
-    different = differing(found.texts)
+    different = differing(record.texts)
     if writes and different:
-        fail(_refusal(found, different), code=2)
-    settings = load(catalog=True, over=over, record=found.texts)
+        fail(_refusal(record, different), code=2)
+    settings = load(catalog=True, over=over, record=record.texts)
     if writes:
-        note("settings", recorded_text(found))
+        note("settings", recorded_text(record))
     elif different:
         words = "; ".join(map(str, different))
         note("settings", f"{words}. This command uses this shell's; a command that writes would refuse them")
     if settings.shadow and writes:
         whose = (
             "the functions are"
-            if found.texts.get(SHADOW, "").lower() == "true"
+            if record.texts.get(SHADOW, "").lower() == "true"
             else "this shell is (THROUGHLINE_SHADOW=true)"
         )
         note("shadow mode", f"{whose} in shadow mode: nothing is written to the catalog")
@@ -91,8 +91,8 @@ def recorded_text(found: SettingsOnRecord) -> str:
 
 
 def _refusal(found: SettingsOnRecord, different: Sequence[Difference]) -> str:
-    lines = "\n".join(f"  - {each}" for each in different)
-    names = " ".join(each.name for each in different)
+    lines = "\n".join(f"  - {difference}" for difference in different)
+    names = " ".join(difference.name for difference in different)
     return (
         "settings of this shell differ from the functions', and published lineage must not depend on the shell."
         f" On record since {found.since:%Y-%m-%d %H:%M} UTC:\n{lines}\n"

@@ -14,8 +14,8 @@ T = TypeVar("T")
 def parsed_file(path: str | PathLike[str], parse: Callable[[str, str], T]) -> T:
     """The rules in a file, by a parser of its text and path; ends the command with what is wrong in the file."""
     try:
-        found = file(str(path)) or fail("no rules file is named: give its path", code=2)
-        return parse(found.text, found.place)
+        text_file = file(str(path)) or fail("no rules file is named: give its path", code=2)
+        return parse(text_file.text, text_file.place)
     except (Misconfigured, ValueError) as error:
         fail(str(error), code=2)
 

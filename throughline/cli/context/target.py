@@ -54,8 +54,8 @@ def parts_of(context: typer.Context, home: Path, *, writes: bool = False, or_bef
 
 def parts_if_any(context: typer.Context, home: Path) -> Worker | None:
     """The same for a command that can do without: None where no Throughline is named or runs here."""
-    found = context.find_object(Worker)
-    return found or (target(home) if named() or running_world(home) else None)
+    worker = context.find_object(Worker)
+    return worker or (target(home) if named() or running_world(home) else None)
 
 
 def target(home: Path = HOME, *, writes: bool = False, or_before: bool = False) -> Worker:

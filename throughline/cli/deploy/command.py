@@ -149,9 +149,9 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
 
 def _changes(pairs: Sequence[str]) -> Mapping[str, str]:
     """The changed parameters by name. Raises DeployError for what is no NAME=VALUE."""
-    if wrong := [each for each in pairs if "=" not in each]:
+    if wrong := [pair for pair in pairs if "=" not in pair]:
         raise DeployError(f"--set takes NAME=VALUE, not {wrong[0]!r}")
-    return dict(each.split("=", 1) for each in pairs)
+    return dict(pair.split("=", 1) for pair in pairs)
 
 
 def _left_to_do(target: Target) -> str:

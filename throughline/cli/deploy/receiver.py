@@ -163,24 +163,26 @@ class DeployedReceiver:
 
     def _deploy_straight(self, package: Package, deploy_worker: Callable[[Path], None]) -> None:
         """Deploy to production. A package that does not answer is replaced by the last one that did, from here."""
-        target, kept = self.target, self.deployed / f"{self.target.receiver}.zip"
+        target, kept_path = self.target, self.deployed / f"{self.target.receiver}.zip"
         with self.progress.step(f"deploy the receiver, {target.receiver}"):
             zip_deploy(self.az, target, target.receiver, package.archive)
         try:
             self._wait("", f"{target.receiver_url}{ROUTE}", package.digest, "")
         except DeployError as error:
-            if not kept.is_file():
+            if not kept_path.is_file():
                 raise DeployError(
                     f"{error} No earlier version was deployed from this machine. To go back to one: git checkout TAG, "
                     "then this command"
                 ) from error
-            deploy_worker(kept)
+            deploy_worker(kept_path)
             with self.progress.step(f"deploy the version before again, {target.receiver}"):
-                zip_deploy(self.az, target, target.receiver, kept)
-            raise DeployError(f"{error} So the version before was deployed again, to both apps ({kept}).") from error
+                zip_deploy(self.az, target, target.receiver, kept_path)
+            raise DeployError(
+                f"{error} So the version before was deployed again, to both apps ({kept_path})."
+            ) from error
         if self.probe:
             self.deployed.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(package.archive, kept)
+            shutil.copyfile(package.archive, kept_path)
 
     def _call_swap(self) -> None:
         self._app("deployment", "slot", "swap", "--target-slot", PRODUCTION, slot=self.target.slot)

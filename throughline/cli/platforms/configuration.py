@@ -79,16 +79,18 @@ NEVER: Mapping[str, str] = {
 """What must not be set, and why. Each was met in the listener or in the functions host."""
 
 
-def configuration(platform: str, wanted: Installation, *, today: date) -> Configuration:
+def configuration(platform: str, wanted_installation: Installation, *, today: date) -> Configuration:
     """What this platform needs, as of a day. Raises PlatformError for what can't work: see each message."""
-    name = f"{platform}-file" if wanted.transport == "file" else platform
+    name = f"{platform}-file" if wanted_installation.transport == "file" else platform
     row = TABLE.get(name)
     if row is None:
-        raise PlatformError(f"{platform} has no transport {wanted.transport!r}: only fabric can write files")
-    runtime = runtime_of(platform, wanted.runtime)
-    _check(row, wanted)
-    words = _words(name, row, wanted, runtime)
-    properties = _properties(row, wanted, runtime, words)
+        raise PlatformError(
+            f"{platform} has no transport {wanted_installation.transport!r}: only fabric can write files"
+        )
+    runtime = runtime_of(platform, wanted_installation.runtime)
+    _check(row, wanted_installation)
+    words = _words(name, row, wanted_installation, runtime)
+    properties = _properties(row, wanted_installation, runtime, words)
     words = {**words, "packages": properties.get("spark.jars.packages", "")}
 
     def filled(text: str) -> str:
@@ -100,7 +102,7 @@ def configuration(platform: str, wanted: Installation, *, today: date) -> Config
         place=filled(row.place),
         properties=properties,
         files={file: filled(text) for file, text in row.files.items()},
-        steps=tuple(filled(step) for step in row.steps if wanted.plan_jar or step not in texts.OF_PLANS),
+        steps=tuple(filled(step) for step in row.steps if wanted_installation.plan_jar or step not in texts.OF_PLANS),
         never=NEVER,
         notes=tuple(_notes(runtime, today)),
     )
@@ -112,10 +114,10 @@ def _check(row: PlatformRow, wanted: Installation) -> None:
         raise PlatformError(f"Listener {wanted.listener} {row.why_oldest}: use {oldest} or later")
     if not wanted.url.startswith(("https://", "http://127.0.0.1", "http://localhost")):
         raise PlatformError(f"The receiver's address must begin with https://, not {wanted.url!r}")
-    for each in Installation.__slots__:
-        text = getattr(wanted, each)
-        if each not in {"key", "output", "plan_jar", "status"} and not _HARMLESS.fullmatch(text):
-            raise PlatformError(f"{each} holds a character that a script would not take as it is: {text!r}")
+    for slot in Installation.__slots__:
+        text = getattr(wanted, slot)
+        if slot not in {"key", "output", "plan_jar", "status"} and not _HARMLESS.fullmatch(text):
+            raise PlatformError(f"{slot} holds a character that a script would not take as it is: {text!r}")
 
 
 def _words(name: str, row: PlatformRow, wanted: Installation, runtime: Runtime) -> Mapping[str, str]:
@@ -123,7 +125,7 @@ def _words(name: str, row: PlatformRow, wanted: Installation, runtime: Runtime) 
         return quote(str(Path(wanted.output) / each))
 
     return {
-        **{each: getattr(wanted, each) for each in Installation.__slots__},
+        **{slot: getattr(wanted, slot) for slot in Installation.__slots__},
         "url": wanted.url.rstrip("/"),
         "folder": (wanted.folder or row.folder).rstrip("/"),
         "scala": runtime.scala,

@@ -104,16 +104,16 @@ RUNTIMES: tuple[Runtime, ...] = (
 def runtimes_of(platform: str) -> tuple[Runtime, ...]:
     """The runtimes of a platform, under any of its names in `throughline config`."""
     family = platform.partition("-")[0]
-    return tuple(each for each in RUNTIMES if each.platform == family)
+    return tuple(runtime for runtime in RUNTIMES if runtime.platform == family)
 
 
 def runtime_of(platform: str, name: str = "") -> Runtime:
     """The runtime of this name, the platform's default without one. Raises PlatformError."""
-    known = runtimes_of(platform)
-    for each in known:
+    known_runtimes = runtimes_of(platform)
+    for each in known_runtimes:
         if each.name == name or (not name and each.is_default):
             return each
-    names = ", ".join(each.name for each in known)
+    names = ", ".join(runtime.name for runtime in known_runtimes)
     raise PlatformError(f"{platform} has no runtime {name!r} that is known here: choose one of {names}")
 
 

@@ -72,11 +72,11 @@ def read_file(path: Path) -> EventFile:
     """All events of a file. Raises UnreadableFileError as `events_in` does."""
     events: list[Event] = []
     refused: list[str] = []
-    for found in events_in(path):
+    for event in events_in(path):
         try:
-            events.append(decode(found.raw))
+            events.append(decode(event.raw))
         except Refused as refusal:
-            refused.append(f"{found.place}: {refusal}")
+            refused.append(f"{event.place}: {refusal}")
     return EventFile(path=path, events=tuple(events), refused=tuple(refused))
 
 

@@ -15,7 +15,7 @@ def writes(raw: bytes | None, name: str) -> bool:
     except Refused:
         return False
     fits = matcher([name, f"*/{name.lstrip('/')}"])
-    return any(fits(spelled) for each in (body.outputs if body else None) or () for spelled in _names(each))
+    return any(fits(spelled) for output in (body.outputs if body else None) or () for spelled in _names(output))
 
 
 def no_write_of(name: str) -> str:

@@ -56,7 +56,7 @@ def detailed_document(
             }
             for edge in process.columns
         ],
-        "sourceless": [each.column for each in process.sourceless],
+        "sourceless": [column.column for column in process.sourceless],
         "stated": [{"title": title, "text": text} for title, text in stated],
         "hierarchies": {
             schema.qualified_name: [{"type": type_, "name": name} for type_, name in schema.declared.levels]
@@ -103,7 +103,7 @@ def process_tree(
             if edge.input.qualified_name == asset.qualified_name:
                 branch.add(_line(edge, names, sources.get(edge_key(edge), ())))
     if process.sourceless:
-        columns = ", ".join(plain(each.column) for each in process.sourceless)
+        columns = ", ".join(plain(column.column) for column in process.sourceless)
         tree.add(f"[dim]no source:[/] [green]{columns}[/]")
     if reason := missing or why_no_columns(process):
         tree.add(f"[dim]no columns: {plain(reason)}[/]")

@@ -83,11 +83,11 @@ def counted(number: int, noun: str) -> str:
 
 def listed(lines: Iterable[str], most: int) -> None:
     """Print at most so many lines (0: all), and how many are left out."""
-    known = list(lines)
-    for line in known[: most or None]:
+    known_lines = list(lines)
+    for line in known_lines[: most or None]:
         out.print(f"  {line}")
-    if most and len(known) > most:
-        out.print(f"  and {len(known) - most:,} more (--most)")
+    if most and len(known_lines) > most:
+        out.print(f"  and {len(known_lines) - most:,} more (--most)")
 
 
 def left_out(number: int) -> str:

@@ -23,8 +23,10 @@ def shaped(text: str | None) -> str:
     """A docstring as typer takes it: paragraphs on one line; examples, which are indented, keep their lines."""
     paragraphs = inspect.cleandoc(text or "").split("\n\n")
     return "\n\n".join(
-        "\b\n" + "\n".join(map(folded, each.splitlines())) if each.startswith(_EXAMPLE) else each.replace("\n", " ")
-        for each in paragraphs
+        "\b\n" + "\n".join(map(folded, paragraph.splitlines()))
+        if paragraph.startswith(_EXAMPLE)
+        else paragraph.replace("\n", " ")
+        for paragraph in paragraphs
     )
 
 
@@ -42,9 +44,9 @@ def folded(line: str, width: int = WIDTH) -> str:
 
 def _without_types(parameters: list[Any]) -> list[Any]:
     """The same, but flags show no type in the help: they take no value."""
-    for each in parameters:
-        if getattr(each, "is_flag", False):
-            each.metavar = ""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
     return parameters
 
 

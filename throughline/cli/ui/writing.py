@@ -24,7 +24,7 @@ def refuse_unwritable(folder: Path, todo: str) -> None:
     """End the command with exit code 2 where no file can be made in the folder, or where the folder does not exist and
     can't be made. `todo` says what to do. It leaves nothing behind.
     """
-    there = next(each for each in (folder, *folder.parents) if each.exists())
+    there = next(path for path in (folder, *folder.parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=there):
             pass

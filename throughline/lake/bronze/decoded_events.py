@@ -20,7 +20,7 @@ _unpack = msgspec.msgpack.Decoder(Event).decode
 
 def _code() -> str:
     """32 hexadecimal digits: the digest of the code that decodes events."""
-    code = [each for each in files("shared.openlineage").iterdir() if each.name.endswith(".py")]
+    code = [path for path in files("shared.openlineage").iterdir() if path.name.endswith(".py")]
     known = hashlib.sha256(msgspec.__version__.encode())
     for each in (*sorted(code, key=lambda each: each.name), files("throughline.lake.bronze") / "decoded_events.py"):
         known.update(each.read_bytes())
@@ -45,8 +45,8 @@ def contents(events: DataFrame) -> DataFrame:
     """
     by = f.col("decoded_by")
     ours = events.where(by == DECODER).withColumn("content", f.col("decoded")).withColumn("plain", f.lit(False))
-    others = events.where(by.isNull() | (by != DECODER))
-    texts = others.withColumn("content", f.col("text").cast("binary")).withColumn("plain", f.lit(True))
+    other_rows = events.where(by.isNull() | (by != DECODER))
+    texts = other_rows.withColumn("content", f.col("text").cast("binary")).withColumn("plain", f.lit(True))
     return ours.unionByName(texts)
 
 

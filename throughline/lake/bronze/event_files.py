@@ -98,7 +98,7 @@ class Reader:
     largest: int = LARGEST_EVENT
     selection: EventFilter = EventFilter()  # noqa: RUF009 - frozen
 
-    def read(self, path: str, content: bytes, written: datetime) -> Iterator[Read | Broken]:
+    def read(self, path: str, content: bytes, written_moment: datetime) -> Iterator[Read | Broken]:
         """The events and broken lines of a file; a broken line does not stop the rest."""
         try:
             for number, line in self._lines(path, content):
@@ -107,7 +107,7 @@ class Reader:
                         line=number, reason=f"larger than the {self.largest} bytes that an event may have", text=""
                     )
                 elif line.strip():
-                    yield self._event(number, line, written)
+                    yield self._event(number, line, written_moment)
         except _BROKEN_GZIP as error:
             yield Broken(line=0, reason=f"the file is damaged: {error}", text="")
 

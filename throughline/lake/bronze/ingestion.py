@@ -28,7 +28,9 @@ _LARGE_TOGETHER = 2
 _PARTITION = 32 * 1024 * 1024
 _PER_FILE = 64 * 1024
 
-_READ = struct((*(each for each in QUARANTINE.content if each.name in {"line", "reason"}), *EVENTS.content))
+_READ = struct(
+    (*(lake_column for lake_column in QUARANTINE.content if lake_column.name in {"line", "reason"}), *EVENTS.content)
+)
 """A row is an event, or a line that could not be read."""
 
 

@@ -53,8 +53,8 @@ def stream(
 
 def schema_of(schema: StructType) -> pa.Schema:
     """The same in Arrow."""
-    found: pa.Schema = to_arrow_schema(schema)
-    return found
+    arrow_schema: pa.Schema = to_arrow_schema(schema)
+    return arrow_schema
 
 
 def through(

@@ -116,7 +116,7 @@ class SailEngine:
         """See `Engine`. The schema is given without comments: Sail fails to combine columns when only one of them has a
         comment.
         """
-        bare = StructType([StructField(each.name, each.dataType) for each in schema.fields])
+        bare = StructType([StructField(field.name, field.dataType) for field in schema.fields])
         return self.session.read.schema(bare).format("delta").load(place)
 
     def aside(self, place: str, rows: DataFrame) -> DataFrame:

@@ -62,8 +62,8 @@ class SparkEngine:
 
     def listed(self, folder: str) -> DataFrame:
         """See `Engine`. `binaryFile` reads no contents when `content` is not selected."""
-        found = self.session.read.format("binaryFile").option("recursiveFileLookup", "true").load(_literally(folder))
-        return found.select(f.col("path"), f.col("length"), f.col("modificationTime").alias("modified"))
+        rows = self.session.read.format("binaryFile").option("recursiveFileLookup", "true").load(_literally(folder))
+        return rows.select(f.col("path"), f.col("length"), f.col("modificationTime").alias("modified"))
 
     def contents(self, paths: list[str]) -> DataFrame:
         """See `Engine`."""
@@ -77,8 +77,8 @@ class SparkEngine:
         """See `Engine`. Spark limits Arrow batches by rows, not by bytes. Where `size` is a stored column, Spark skips
         files without a large row by their statistics.
         """
-        found = rows.where(size > SMALL_ROW_BYTES).agg(f.max(size)).head()
-        return found[0] if found else None
+        row = rows.where(size > SMALL_ROW_BYTES).agg(f.max(size)).head()
+        return row[0] if row else None
 
     def in_thread(self, work: Callable[[], T]) -> Callable[[], T]:
         """See `Engine`. The thread inherits this one's local properties, so that a job group can be cancelled."""

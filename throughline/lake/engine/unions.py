@@ -13,8 +13,8 @@ def union_of(*parts: DataFrame) -> DataFrame:
     types = {name: of for part in parts for name, of in part.dtypes}
 
     def whole(part: DataFrame) -> DataFrame:
-        known = set(part.columns)
-        null = {name: f.lit(None).cast(of).alias(name) for name, of in types.items() if name not in known}
+        known_columns = set(part.columns)
+        null = {name: f.lit(None).cast(of).alias(name) for name, of in types.items() if name not in known_columns}
         return part.select(*(null.get(name, f.col(name)) for name in types))
 
     return reduce(lambda above, below: above.unionByName(below), map(whole, parts))

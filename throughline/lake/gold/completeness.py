@@ -57,7 +57,7 @@ def linked_datasets(lake: Lake) -> tuple[LinkedDataset, ...]:
         .groupBy("qualified_name")
         .agg(f.min("type").alias("type"), f.count_distinct(reader).alias("readers"))
     )
-    written = (
+    written_rows = (
         lake.live(CONTRIBUTIONS)
         .select(f.explode("outputs.qualified_name").alias("qualified_name"), "last")
         .groupBy("qualified_name")
@@ -68,7 +68,7 @@ def linked_datasets(lake: Lake) -> tuple[LinkedDataset, ...]:
     )
     tagged = lake.read(TAGS).select("qualified_name").distinct().withColumn("tagged", f.lit(True))
     described, declared_tags = _declared(lake)
-    for part in (written, traced, tagged):
+    for part in (written_rows, traced, tagged):
         rows = rows.join(part, "qualified_name", "left")
     return tuple(
         LinkedDataset(
@@ -100,15 +100,15 @@ def _declared(lake: Lake) -> tuple[frozenset[str], frozenset[str]]:
 def write_completeness(
     lake: Lake,
     datasets: tuple[LinkedDataset, ...],
-    found: Mapping[AssetKey, CatalogDocumentation],
+    catalog_documentations: Mapping[AssetKey, CatalogDocumentation],
     *,
     at: datetime,
     rules: ScoreRules = DEFAULT_RULES,
 ) -> None:
-    """Write the scores of these data sets, and a row of the trend. `found`: what the catalog holds of those that it
-    has. `at`: when that was read; aware.
+    """Write the scores of these data sets, and a row of the trend. `catalog_documentations`: what the catalog holds of
+    those that it has. `at`: when that was read; aware.
     """
-    rows = [_row(each, found.get(each.key), at=at, rules=rules) for each in datasets]
+    rows = [_row(dataset, catalog_documentations.get(dataset.key), at=at, rules=rules) for dataset in datasets]
     _put(lake, COMPLETENESS, rows, whole=True)
     _put(lake, COMPLETENESS_TREND, [_whole(rows, datasets, at)], whole=False)
 
@@ -130,25 +130,25 @@ def most_gain(lake: Lake, *, most: int = MAX_SHOWN_DATASETS) -> list[dict[str, A
 def _row(
     dataset: LinkedDataset, documented: CatalogDocumentation | None, *, at: datetime, rules: ScoreRules
 ) -> dict[str, Any]:
-    held = documented or _ABSENT
-    known = CatalogDocumentation(
-        described=held.described or (held.placed and dataset.described),
-        owned=held.owned,
-        tagged=held.tagged or dataset.tagged,
-        columns=held.columns,
-        described_columns=held.described_columns,
+    held_catalog_documentation = documented or _ABSENT
+    known_catalog_documentation = CatalogDocumentation(
+        described=held_catalog_documentation.described or (held_catalog_documentation.placed and dataset.described),
+        owned=held_catalog_documentation.owned,
+        tagged=held_catalog_documentation.tagged or dataset.tagged,
+        columns=held_catalog_documentation.columns,
+        described_columns=held_catalog_documentation.described_columns,
     )
     return {
         "qualified_name": dataset.qualified_name,
         "type": dataset.type,
         "held": documented is not None,
-        "described": known.described,
-        "owned": known.owned,
-        "tagged": known.tagged,
-        "columns": known.columns,
-        "described_columns": known.described_columns,
-        "score": score(known, rules),
-        "lacks": [str(each) for each in lacking(known, rules)],
+        "described": known_catalog_documentation.described,
+        "owned": known_catalog_documentation.owned,
+        "tagged": known_catalog_documentation.tagged,
+        "columns": known_catalog_documentation.columns,
+        "described_columns": known_catalog_documentation.described_columns,
+        "score": score(known_catalog_documentation, rules),
+        "lacks": [str(part) for part in lacking(known_catalog_documentation, rules)],
         "traced": dataset.traced / dataset.columns if dataset.columns else None,
         "fresh": None if dataset.written is None else at - dataset.written <= rules.fresh_within,
         "readers": dataset.readers,
@@ -158,7 +158,7 @@ def _row(
 def _whole(rows: list[dict[str, Any]], datasets: tuple[LinkedDataset, ...], at: datetime) -> dict[str, Any]:
     """The row of the trend for these rows."""
     written = [row["fresh"] for row in rows if row["fresh"] is not None]
-    columns = sum(each.columns for each in datasets)
+    columns = sum(dataset.columns for dataset in datasets)
     flags = {name: sum(row[name] for row in rows) for name in ("held", "described", "owned", "tagged")}
     return {
         "at": at,
@@ -168,7 +168,7 @@ def _whole(rows: list[dict[str, Any]], datasets: tuple[LinkedDataset, ...], at: 
         "columns": sum(row["columns"] for row in rows),
         "described_columns": sum(row["described_columns"] for row in rows),
         "score": sum(row["score"] for row in rows) / len(rows) if rows else 0.0,
-        "traced": sum(each.traced for each in datasets) / columns if columns else None,
+        "traced": sum(dataset.traced for dataset in datasets) / columns if columns else None,
         "fresh": sum(written) / len(written) if written else None,
     }
 

@@ -17,8 +17,8 @@ from throughline.lake.tables.schemas import ASSETS, COVERAGE, CURRENT, IMPACT, R
 _PLACEHOLDER = "DataSet"
 """The type of data sets that no naming rule matches."""
 
-_COUNTS = tuple(each.name for each in COVERAGE.content if each.type == "bigint")
-_FLAGS = tuple(each.name for each in COVERAGE.content if each.type == "boolean")
+_COUNTS = tuple(lake_column.name for lake_column in COVERAGE.content if lake_column.type == "bigint")
+_FLAGS = tuple(lake_column.name for lake_column in COVERAGE.content if lake_column.type == "boolean")
 """Of data sets only."""
 
 _MOVED = ("translated", "waiting", "unusable")
@@ -78,15 +78,15 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
         .where("named or tests > 0")
     )
     named = f.col("named").eqNullSafe(f.lit(True))
-    written = f.col("written").eqNullSafe(f.lit(True))
+    written_column = f.col("written").eqNullSafe(f.lit(True))
     kind = f.coalesce("linked_type", "type", f.lit(_PLACEHOLDER))
     number = {
         "assets": named,
         "linked": f.col("linked_type").isNotNull(),
-        "written": written,
-        "columns": f.when(written, f.col("known")),
-        "traced": f.when(written, f.col("sources")),
-        "opaque": f.when(written, f.col("opaque")),
+        "written": written_column,
+        "columns": f.when(written_column, f.col("known")),
+        "traced": f.when(written_column, f.col("sources")),
+        "opaque": f.when(written_column, f.col("opaque")),
         "tests": f.col("tests"),
         "failing": f.col("failing"),
     }
@@ -132,7 +132,7 @@ def _columns(lake: Lake, newest: DataFrame) -> DataFrame:
 
 def _runs(lake: Lake) -> DataFrame:
     """A row for each job with counts of the runs that moved data or should have."""
-    failed = reduce(lambda one, other: one | other, (f.col("ended").eqNullSafe(each) for each in _FAILED))
+    failed = reduce(lambda column, other: column | other, (f.col("ended").eqNullSafe(each) for each in _FAILED))
     translated = f.col("outcome").eqNullSafe("translated")
     number = {
         "runs": f.lit(1),
@@ -175,11 +175,11 @@ def write_schema_changes(lake: Lake, *, batch: int, since: int) -> int:
     return _put_changes(lake, _differing(rows), batch=batch)
 
 
-def _put_changes(lake: Lake, found: DataFrame, *, batch: int) -> int:
+def _put_changes(lake: Lake, rows: DataFrame, *, batch: int) -> int:
     hit = lake.read(IMPACT).groupBy(f.col("source").alias("qualified_name"), f.col("source_column").alias("column"))
     counts = hit.agg(f.count("*").alias("downstream"))
-    fresh = found.join(counts, ["qualified_name", "column"], "left").fillna(0, ["downstream"])
-    return lake.put(SCHEMA_CHANGES, fresh, batch=batch, whole=True)
+    fresh_rows = rows.join(counts, ["qualified_name", "column"], "left").fillna(0, ["downstream"])
+    return lake.put(SCHEMA_CHANGES, fresh_rows, batch=batch, whole=True)
 
 
 def _differing(rows: DataFrame) -> DataFrame:
@@ -188,16 +188,16 @@ def _differing(rows: DataFrame) -> DataFrame:
     """
     ever = f.max("written").over(Window.partitionBy("qualified_name"))
     order = Window.partitionBy("qualified_name").orderBy("at", "run_id")
-    seen = rows.withColumn("ever", ever).where("written = ever").withColumn("was", f.lag("fields").over(order))
-    changed = seen.where("was is not null and was != fields")
+    seen_rows = rows.withColumn("ever", ever).where("written = ever").withColumn("was", f.lag("fields").over(order))
+    changed = seen_rows.where("was is not null and was != fields")
     keys = ["qualified_name", "at", "run_id", "column"]
-    before, after = (
+    rows_before, rows_after = (
         changed.select(*keys[:3], f.explode(side).alias("one"))
         .groupBy(*keys[:3], f.col("one.name").alias("column"))
         .agg(f.min("one.type").alias(name))
         for side, name in (("was", "before"), ("fields", "after"))
     )
-    each = before.join(after, keys, "full")
+    each = rows_before.join(rows_after, keys, "full")
     kind = f.when(f.col("before").isNull(), "added").when(f.col("after").isNull(), "removed").otherwise("retyped")
     differing = each.where(~f.col("before").eqNullSafe(f.col("after"))).withColumn("change", kind)
     return differing.select(*_CHANGE)

@@ -40,11 +40,11 @@ def _touched(lake: Lake, meaning: Meaning, since: int) -> DataFrame:
     """The processes to recompute: contributions changed, an application run ended, or their revisit time has come."""
     runs = lake.changed(RUNS, since).select(f.col("run_id").alias("application_run"))
     of_runs = lake.read(CONTRIBUTIONS).join(runs, "application_run", "left_semi")
-    found = lake.changed(CONTRIBUTIONS, since).select("process").union(of_runs.select("process"))
+    rows = lake.changed(CONTRIBUTIONS, since).select("process").union(of_runs.select("process"))
     if meaning.as_of:
         due = lake.live(CURRENT).where(f.col("revisit") <= f.lit(meaning.as_of))
-        found = found.union(due.select("process"))
-    return found.distinct()
+        rows = rows.union(due.select("process"))
+    return rows.distinct()
 
 
 def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
@@ -117,7 +117,7 @@ def _processes(meaning: Meaning, rows: Iterator[Record]) -> Iterator[Row]:
             "inputs": assets(process, "inputs"),
             "outputs": assets(process, "outputs"),
             "columns": edges(process),
-            "sourceless": [{"output": each.qualified_name, "column": each.column} for each in process.sourceless],
+            "sourceless": [{"output": column.qualified_name, "column": column.column} for column in process.sourceless],
             "end_not_seen": process.end_not_seen,
             "generic_identity": process.generic_identity,
             "fingerprint": entity.fingerprint,

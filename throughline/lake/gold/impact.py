@@ -30,8 +30,8 @@ _DIRECT = "DIRECT"
 
 def column_edges(lake: Lake) -> DataFrame:
     """The edges of the current lineage."""
-    each = lake.live(CURRENT).select("process", f.explode("columns").alias("e"))
-    return each.select(
+    rows = lake.live(CURRENT).select("process", f.explode("columns").alias("e"))
+    return rows.select(
         "e.input",
         "e.input_column",
         "e.output",
@@ -54,23 +54,23 @@ def write_impact(lake: Lake, *, batch: int) -> int:
     return lake.put(IMPACT, impact(lake, columns_of(column_edges(lake))), batch=batch, whole=True)
 
 
-def impact(lake: Lake, known: Columns) -> DataFrame:
+def impact(lake: Lake, known_columns: Columns) -> DataFrame:
     """Rows of `impact`: the closure of each column, many columns at a time in each worker, which also names them: to
     join names to the pairs took several times as long as to find these.
     """
     session = lake.session
-    held = Closures.of(known)
-    starts = len(np.unique(known.start))
+    held_closures = Closures.of(known_columns)
+    starts = len(np.unique(known_columns.start))
     chunks = [(number,) for number in range((starts + _TOGETHER - 1) // _TOGETHER)]
     parts = max(1, min(len(chunks), lake.engine.cores * 4))
     given = session.createDataFrame(chunks, "chunk int").repartition(parts)
     schema = schema_of(_ROWS)
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sources = np.unique(held.whole.starts)
+        sources = np.unique(held_closures.whole.starts)
         for chunk in (chunk for batch in batches for chunk in batch.column(0).to_pylist()):
             some = sources[chunk * _TOGETHER : (chunk + 1) * _TOGETHER]
-            yield from held.rows(some, schema)
+            yield from held_closures.rows(some, schema)
 
     return given.mapInArrow(work, _ROWS)
 

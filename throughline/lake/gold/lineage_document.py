@@ -55,7 +55,7 @@ def document_of_lake(
     types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).orderBy("type").toLocalIterator()}
     tags = [(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).toLocalIterator()]
     processes = tuple(_processes(lake, statements=statements))
-    current = ((each.process, each.last) for each in processes if each.current)
+    current = ((process.process, process.last) for process in processes if process.current)
     excluded = tuple(excluded_jobs(_excluded_writes(lake), current))
     unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
     intervals = (interval for process, last in excluded for interval in intervals_of(process, last))

@@ -42,9 +42,9 @@ def write_history(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> in
         run = Window.partitionBy("process", "application_run")
         began = f.least(f.min("first").over(run), f.col("app_first"))
         present = lake.live(CURRENT).select("process", f.col("content").alias("present"))
-        known = rows.withColumn("began", began).join(present, "process", "left")
+        known_rows = rows.withColumn("began", began).join(present, "process", "left")
         then = ("began", "application_run", "digest")
-        ordered = lake.engine.in_order(known, ("process",), then, keep=known.columns)
+        ordered = lake.engine.in_order(known_rows, ("process",), then, keep=known_rows.columns)
         found = stream(ordered, partial(_intervals, meaning), _ROWS, largest=largest_content(lake, touched))
         return lake.put(HISTORY, found, batch=batch, scope=touched)
 
@@ -67,18 +67,18 @@ def _intervals(meaning: Meaning, rows: Iterator[Record]) -> Iterator[Row]:
             for row in of_run:
                 contents.append(contribution_of(row))
                 facts, present = application_times_of(row), row.present
-            seen = reduce(or_, (each.seen for each in contents))
+            seen_span = reduce(or_, (content.seen for content in contents))
             total = aggregate(contents, {application_run: facts}, now=None, patience=patience)
             current = _edges(total.process) if total.process else {}
-            is_over = _is_over(meaning, facts, seen)
+            is_over = _is_over(meaning, facts, seen_span)
             for edge, how in current.items():
-                interval = holds.setdefault(edge, _Interval(seen.first, seen.last, how))
+                interval = holds.setdefault(edge, _Interval(seen_span.first, seen_span.last, how))
                 if interval.how != how and is_over:
-                    yield _row(process, edge, interval, seen.first)
-                    holds[edge] = _Interval(seen.first, seen.last, how)
-                interval.seen = max(interval.seen, seen.last)
+                    yield _row(process, edge, interval, seen_span.first)
+                    holds[edge] = _Interval(seen_span.first, seen_span.last, how)
+                interval.seen = max(interval.seen, seen_span.last)
             if is_over:
-                end = max(facts.last or seen.last, seen.last)
+                end = max(facts.last or seen_span.last, seen_span.last)
                 for edge in sorted(holds.keys() - current.keys()):
                     yield _row(process, edge, holds.pop(edge), end)
         current = _edges(unpack_process(present)) if present else {}

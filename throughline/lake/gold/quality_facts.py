@@ -11,8 +11,8 @@ def quality_of_lake(lake: Lake) -> Mapping[str, tuple[QualityAssertion, ...]]:
     """The last result of each test, by the qualified name of its data set; empty where no event has had any."""
     found: dict[str, list[QualityAssertion]] = {}
     for row in last_tests(lake).orderBy("qualified_name", "column", "name").toLocalIterator():
-        each = QualityAssertion(
+        quality_assertion = QualityAssertion(
             name=row["name"], success=bool(row["success"]), column=row["column"], severity=row["severity"] or ""
         )
-        found.setdefault(row["qualified_name"], []).append(each)
+        found.setdefault(row["qualified_name"], []).append(quality_assertion)
     return {name: tuple(tests) for name, tests in found.items()}

@@ -18,7 +18,7 @@ def starts_in(lake: Lake) -> Mapping[str, tuple[datetime, ...]]:
     runs = lake.live(RUN_CONTRIBUTIONS).join(lake.live(CURRENT).select("process"), "process", "left_semi")
     times = f.slice(f.sort_array(f.collect_set(f.unix_micros("first")), asc=False), 1, MAX_STARTS)
     rows = runs.groupBy("process").agg(times.alias("times"))
-    return {row["process"]: tuple(moment(each) for each in reversed(row["times"])) for row in rows.toLocalIterator()}
+    return {row["process"]: tuple(moment(time) for time in reversed(row["times"])) for row in rows.toLocalIterator()}
 
 
 def newest_event(lake: Lake) -> datetime | None:

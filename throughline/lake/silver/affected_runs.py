@@ -21,9 +21,9 @@ def runs_nearby(stored: DataFrame, ids: DataFrame, merged: DataFrame, due: DataF
     """The stored runs of the same applications as the touched ones (`ids`, and `merged` as they are now) and as those
     that are `due`.
     """
-    known = ids.unionByName(due).distinct() if due is not None else ids
-    before = stored.join(known, on="run_id", how="left_semi").select("application_run")
-    touched = merged.select("application_run").union(before).distinct()
+    known_rows = ids.unionByName(due).distinct() if due is not None else ids
+    rows_before = stored.join(known_rows, on="run_id", how="left_semi").select("application_run")
+    touched = merged.select("application_run").union(rows_before).distinct()
     return narrow(stored).join(touched, on="application_run", how="left_semi")
 
 
@@ -35,11 +35,11 @@ def runs_to_translate(nearby: DataFrame, merged: DataFrame, ids: DataFrame, due:
     runs = _current(nearby, merged, ids)
     touched = merged.select("application_run").union(before.select("application_run")).distinct()
     context_now, context_then = (
-        each.where("has_context")
+        rows.where("has_context")
         .join(touched, on="application_run", how="left_semi")
         .groupBy("application_run")
         .agg(f.md5(f.concat_ws("|", f.sort_array(f.collect_set(f.hex("context"))))).alias(name))
-        for each, name in ((runs, "now"), (nearby, "then"))
+        for rows, name in ((runs, "now"), (nearby, "then"))
     )
     changed = context_now.join(context_then, on="application_run", how="full").where(
         ~f.col("now").eqNullSafe(f.col("then"))
@@ -71,8 +71,8 @@ def runs_to_read(nearby: DataFrame, merged: DataFrame, ids: DataFrame, selected:
     the runs that give these context or may enclose them.
     """
     runs = _current(nearby, merged, ids)
-    own = runs.join(selected, on="run_id", how="left_semi")
-    since = own.groupBy("application_run").agg(
+    own_rows = runs.join(selected, on="run_id", how="left_semi")
+    since = own_rows.groupBy("application_run").agg(
         f.min(f.when(f.col("lacks_sources"), f.col("last"))).alias("lacking_since")
     )
     rest = nearby.join(ids, on="run_id", how="left_anti")

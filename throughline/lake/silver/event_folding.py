@@ -20,12 +20,12 @@ class TooManyEventsError(Exception):
 def thinned(events: Iterable[Event]) -> list[Event]:
     """Events of one run that merge to the same as these. Raises TooManyEventsError."""
     coming = iter(events)
-    kept: tuple[Event, ...] = ()
+    kept_events: tuple[Event, ...] = ()
     while True:
-        step = max(FEW, len(kept))
+        step = max(FEW, len(kept_events))
         waiting = list(islice(coming, step))
         if len(waiting) < step:
-            return [*kept, *waiting]
-        kept = fold((*kept, *waiting))
-        if len(kept) > MOST:
+            return [*kept_events, *waiting]
+        kept_events = fold((*kept_events, *waiting))
+        if len(kept_events) > MOST:
             raise TooManyEventsError(f"more than {MOST} events of one run that differ")

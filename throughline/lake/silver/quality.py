@@ -31,11 +31,11 @@ def refine_quality(lake: Lake, names: tuple[str, str] | None, *, batch: int, sin
     events = lake.changed(EVENTS, since).where(f.col("has_quality") & counts)
     if events.isEmpty():
         return 0
-    fresh = stream(contents(events).select("content", "plain"), partial(_results, names), _FOUND, weigh="name")
-    with lake.kept("quality_found", fresh) as found:
-        runs = found.select("run_id").distinct()
-        known = lake.read(QUALITY).join(runs, "run_id", "left_semi").select(*_FOUND.names)
-        return lake.put(QUALITY, _latest(found.unionByName(known), *QUALITY.keys), batch=batch)
+    fresh_rows = stream(contents(events).select("content", "plain"), partial(_results, names), _FOUND, weigh="name")
+    with lake.kept("quality_found", fresh_rows) as rows:
+        runs = rows.select("run_id").distinct()
+        known_rows = lake.read(QUALITY).join(runs, "run_id", "left_semi").select(*_FOUND.names)
+        return lake.put(QUALITY, _latest(rows.unionByName(known_rows), *QUALITY.keys), batch=batch)
 
 
 def last_tests(lake: Lake) -> DataFrame:
@@ -50,8 +50,8 @@ def failed_tests(lake: Lake) -> DataFrame:
 
 def _latest(rows: DataFrame, *keys: str) -> DataFrame:
     """Of the rows with the same keys the one of the last event; of several at one time the greatest."""
-    others = [each for each in rows.columns if each not in {"at", *keys}]
-    newest = f.max(f.struct("at", *others)).alias("newest")
+    other_columns = [column for column in rows.columns if column not in {"at", *keys}]
+    newest = f.max(f.struct("at", *other_columns)).alias("newest")
     return rows.groupBy(*keys).agg(newest).select(*keys, "newest.*").select(*rows.columns)
 
 
@@ -73,4 +73,4 @@ def _of_event(event: Event, place: Place) -> Iterator[Row]:
             "job_namespace": body.job.namespace,
             "job": body.job.name,
         }
-        yield from (about | asdict(each) for each in quality_results(body, place))
+        yield from (about | asdict(quality_result) for quality_result in quality_results(body, place))

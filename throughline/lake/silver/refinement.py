@@ -61,29 +61,29 @@ def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int
         due = _due(stored, meaning)
         if ids.isEmpty() and (due is None or due.isEmpty()):
             return 0
-        before = stored.join(ids, on="run_id", how="left_semi")
-        with lake.kept("runs_merged", merged_runs(lake, ids, since, _days(before))) as merged:
+        rows_before = stored.join(ids, on="run_id", how="left_semi")
+        with lake.kept("runs_merged", merged_runs(lake, ids, since, _days(rows_before))) as merged:
             if not lake.exists(RUNS):
                 return _translate(lake, meaning, merged, None, ids, batch=batch)
             with (
                 lake.kept("runs_nearby", runs_nearby(stored, ids, merged, due)) as nearby,
                 lake.kept("runs_to_translate", runs_to_translate(nearby, merged, ids, due)) as asked,
                 lake.kept("runs_to_read", runs_to_read(nearby, merged, ids, asked)) as wide,
-                lake.kept("runs_known", _known(stored, wide)) as known,
+                lake.kept("runs_known", _known(stored, wide)) as known_rows,
             ):
-                runs = known.unionByName(merged)
+                runs = known_rows.unionByName(merged)
                 return _translate(lake, meaning, runs, asked, ids.unionByName(asked).distinct(), batch=batch)
 
 
-_NOT_TRANSLATED = tuple(each.name for each in NOT_TRANSLATED)
+_NOT_TRANSLATED = tuple(lake_column.name for lake_column in NOT_TRANSLATED)
 
 
 def _known(stored: DataFrame, needed: DataFrame) -> DataFrame:
     """The stored rows of these runs as `merged_runs` has them. A run that could not be merged keeps its reason."""
     problem = f.when(f.col("merged").isNull(), f.col("reason"))
     weight = f.length("merged")
-    own = stored.join(needed, on="run_id", how="left_semi")
-    return own.select(*_NOT_TRANSLATED, problem.alias("problem"), weight.alias("weight"))
+    own_rows = stored.join(needed, on="run_id", how="left_semi")
+    return own_rows.select(*_NOT_TRANSLATED, problem.alias("problem"), weight.alias("weight"))
 
 
 def _translate(
@@ -95,10 +95,10 @@ def _translate(
     out = translated(
         lake.engine, runs, asked, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names
     )
-    with lake.kept("runs_translated", out) as fresh:
-        own = runs if asked is None else runs.join(asked, on="run_id", how="left_semi")
-        outcomes = fresh.select("run_id", "outcome", "reason", "lifecycle_events", "columns_by")
-        rows = own.join(outcomes, on="run_id", how="left").select(
+    with lake.kept("runs_translated", out) as fresh_rows:
+        own_runs = runs if asked is None else runs.join(asked, on="run_id", how="left_semi")
+        outcomes = fresh_rows.select("run_id", "outcome", "reason", "lifecycle_events", "columns_by")
+        rows = own_runs.join(outcomes, on="run_id", how="left").select(
             *_NOT_TRANSLATED,
             "lifecycle_events",
             "columns_by",
@@ -107,8 +107,8 @@ def _translate(
         )
         together(
             lake.engine,
-            lambda: lake.put(RUN_CONTRIBUTIONS, _run_contributions(fresh), batch=batch, scope=scope),
-            lambda: lake.put(SCHEMAS, _schemas(fresh), batch=batch, scope=scope),
+            lambda: lake.put(RUN_CONTRIBUTIONS, _run_contributions(fresh_rows), batch=batch, scope=scope),
+            lambda: lake.put(SCHEMAS, _schemas(fresh_rows), batch=batch, scope=scope),
         )
         return lake.put(RUNS, rows, batch=batch, scope=scope)
 
@@ -128,8 +128,8 @@ def _days(known: DataFrame) -> Sequence[Any] | None:
 
 
 def _run_contributions(translated: DataFrame) -> DataFrame:
-    each = translated.select("run_id", "application_run", "first", "last", f.explode("contributions").alias("one"))
-    return each.select("run_id", "application_run", "first", "last", "one.*")
+    rows = translated.select("run_id", "application_run", "first", "last", f.explode("contributions").alias("one"))
+    return rows.select("run_id", "application_run", "first", "last", "one.*")
 
 
 def _schemas(translated: DataFrame) -> DataFrame:

@@ -26,7 +26,9 @@ UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, Arithme
 
 
 NOT_TRANSLATED = tuple(
-    each for each in RUNS.content if each.name not in {"lifecycle_events", "columns_by", "outcome", "reason"}
+    lake_column
+    for lake_column in RUNS.content
+    if lake_column.name not in {"lifecycle_events", "columns_by", "outcome", "reason"}
 )
 """The columns of runs that translation does not compute."""
 
@@ -54,12 +56,14 @@ def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] 
     if days is not None:
         came = f.col("batch") > since
         events = events.where(came | f.col("day").isin(days) if days else came)
-    known = contents(events)
+    known_rows = contents(events)
     # at first all runs are touched, and the events need not go through a join
-    own = known.join(touched, on="run_id", how="left_semi") if since else known.where(f.col("run_id") != "")
-    largest = lake.engine.largest(own, f.col("size"))
+    own_rows = (
+        known_rows.join(touched, on="run_id", how="left_semi") if since else known_rows.where(f.col("run_id") != "")
+    )
+    largest = lake.engine.largest(own_rows, f.col("size"))
     then = ("event_time", "event_type", "digest")
-    ordered = lake.engine.in_order(own, ("run_id",), then, keep=("run_id", "arrived", "day", "content", "plain"))
+    ordered = lake.engine.in_order(own_rows, ("run_id",), then, keep=("run_id", "arrived", "day", "content", "plain"))
     return stream(ordered, merge_all, MERGED, largest=largest, weigh="merged")
 
 
@@ -70,13 +74,13 @@ def merge_all(rows: Iterator[Record]) -> Iterable[Row]:
     for run_id, own in grouped(rows, "run_id"):
         seen = _Seen()
         try:
-            found = _row(merge_run(thinned(map(event_of, seen.each(own)))))
+            row = _row(merge_run(thinned(map(event_of, seen.each(own)))))
         except UNUSABLE as error:
             for _ in seen.each(own):
                 pass
-            found = {"run_id": run_id, "application_run": run_id, "problem": reason_of(error)}
-        found["days"], found["arrived"], found["events"] = sorted(seen.days), seen.arrived, seen.count
-        yield found
+            row = {"run_id": run_id, "application_run": run_id, "problem": reason_of(error)}
+        row["days"], row["arrived"], row["events"] = sorted(seen.days), seen.arrived, seen.count
+        yield row
 
 
 class _Seen:

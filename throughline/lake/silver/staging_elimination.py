@@ -77,8 +77,8 @@ def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
                 contributions.append(contribution)
         if lifecycle_events is not None:
             yield from (
-                _row(digests[id(each.contribution)], each)
-                for each in eliminate_staging(contributions, lifecycle_events)
+                _row(digests[id(staging_result.contribution)], staging_result)
+                for staging_result in eliminate_staging(contributions, lifecycle_events)
             )
 
 
@@ -106,11 +106,11 @@ def _row(digest: str, each: StagingResult) -> Row:
 def _assets(content: Process) -> list[dict[str, Any]]:
     return [
         {
-            "type": each.type,
-            "qualified_name": each.qualified_name,
-            "namespace": each.namespace,
-            "name": each.name,
-            "tables": list(each.tables),
+            "type": asset.type,
+            "qualified_name": asset.qualified_name,
+            "namespace": asset.namespace,
+            "name": asset.name,
+            "tables": list(asset.tables),
         }
-        for each in (*content.inputs, *content.batch_inputs, *content.outputs)
+        for asset in (*content.inputs, *content.batch_inputs, *content.outputs)
     ]

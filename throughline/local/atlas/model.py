@@ -37,7 +37,7 @@ _KINDS = {"ENTITY": "entityDefs", "RELATIONSHIP": "relationshipDefs"}
 
 def base_model() -> Json:
     """Return the types that Atlas starts with, in the form of a model file."""
-    found = _grouped(plain_typedefs())
+    grouped = _grouped(plain_typedefs())
     internal = [
         {
             "name": name,
@@ -54,7 +54,7 @@ def base_model() -> Json:
         "serviceType": "atlas_core",
         "elementDefs": [{"value": value, "ordinal": ordinal} for ordinal, value in enumerate(_OPERATIONS)],
     }
-    return found | {"enumDefs": [operations], "entityDefs": [*internal, *found["entityDefs"]]}
+    return grouped | {"enumDefs": [operations], "entityDefs": [*internal, *grouped["entityDefs"]]}
 
 
 def lacking(names: Iterable[str]) -> Json:

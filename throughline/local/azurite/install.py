@@ -29,10 +29,10 @@ def install(tools: NodeTools | None = None) -> Path:
     def make(folder: Path) -> None:
         for path in _PACKAGES:
             shutil.copy(path, folder)
-        found, packages = tools or find_node(), folder / "node_modules"
-        _run([*found.npm, "ci", *_FLAGS], folder, "`npm ci` for Azurite failed, is the registry reachable?")
+        node_tools, packages = tools or find_node(), folder / "node_modules"
+        _run([*node_tools.npm, "ci", *_FLAGS], folder, "`npm ci` for Azurite failed, is the registry reachable?")
         source = packages / "azurite" / "dist" / "src" / "azurite.js"
-        bundle = [str(found.node), str(packages / "esbuild" / "bin" / "esbuild"), str(source), *_BUNDLE]
+        bundle = [str(node_tools.node), str(packages / "esbuild" / "bin" / "esbuild"), str(source), *_BUNDLE]
         _run([*bundle, f"--outfile={folder / _SCRIPT}"], folder, "esbuild could not bundle Azurite:")
         shutil.rmtree(packages)
 

@@ -65,12 +65,12 @@ def detach(store: Store, typedefs: Typedefs, entity: Entity, name: str) -> None:
     typedefs.check_classification({"typeName": name})
     names = [mark["typeName"] for mark in marks_of(store, typedefs, entity)]
     marks = entity.body.get("classifications", [])
-    kept = [mark for mark in marks if mark["typeName"] != name]
+    kept_marks = [mark for mark in marks if mark["typeName"] != name]
     if not names:
         raise CatalogError(Fault.NO_CLASSIFICATIONS, entity.guid)
-    if len(kept) == len(marks):
+    if len(kept_marks) == len(marks):
         raise CatalogError(Fault.PROPAGATED if name in names else Fault.NOT_CLASSIFIED, name)
-    store.put_entity(replace(entity, body={**entity.body, "classifications": kept}))
+    store.put_entity(replace(entity, body={**entity.body, "classifications": kept_marks}))
 
 
 def _sources(store: Store, typedefs: Typedefs, target: str) -> Iterator[str]:

@@ -112,7 +112,7 @@ class EventGrid:
     def _look(self, watches: list[tuple[Subscription, BlobWatch]]) -> None:
         listing_time = datetime.now(UTC)
         try:
-            new_blobs = [(each, blob) for each, watch in watches for blob in watch.look()]
+            new_blobs = [(subscription, blob) for subscription, watch in watches for blob in watch.look()]
         except StorageError as error:
             _LOG.debug("event grid: %s", error)
             return
@@ -121,7 +121,7 @@ class EventGrid:
             self._number += 1
             heapq.heappush(self._due, _Delivery(now + self._delay, self._number, subscription, blob))
         if new_blobs or self._due or self._under_way:
-            waiting = [each.blob.modified for each in (*self._due, *self._under_way.values())]
+            waiting = [delivery.blob.modified for delivery in (*self._due, *self._under_way.values())]
             self._remember(min([listing_time - _SECOND, *waiting]))
 
     def _collect(self) -> None:

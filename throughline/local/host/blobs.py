@@ -57,7 +57,7 @@ class BlobQueue(MessageQueue):
 
     def __init__(
         self,
-        own: HostStorage,
+        own_host_storage: HostStorage,
         worker: WorkerProcess,
         config: HostConfig,
         *,
@@ -68,7 +68,7 @@ class BlobQueue(MessageQueue):
     ) -> None:
         names = QueueNames(queue=f"azure-webjobs-blobtrigger-{host_id}", poison=POISON_QUEUE)
         limit = config.blob_parallelism
-        super().__init__(own, names, most=limit, visibility=visibility, retry=retry, call=call)
+        super().__init__(own_host_storage, names, most=limit, visibility=visibility, retry=retry, call=call)
         self.targets: Mapping[str, BlobTarget] = {}
         self._worker, self._config = worker, config
 

@@ -36,7 +36,7 @@ class MessageQueue(ABC):
 
     def __init__(
         self,
-        own: HostStorage,
+        own_host_storage: HostStorage,
         names: QueueNames,
         *,
         most: int,
@@ -45,7 +45,7 @@ class MessageQueue(ABC):
         call: Callable[..., Any],
     ) -> None:
         self.poisoned = 0
-        self._own, self._name, self._poison_name = own, names.queue, names.poison
+        self._own, self._name, self._poison_name = own_host_storage, names.queue, names.poison
         self._most, self._visibility, self._retry = most, visibility, retry
         self._call = call
         self._queued = 0  # messages in the queue, as far as this host knows

@@ -21,7 +21,7 @@ class TriggerQueue(MessageQueue):
     def __init__(
         self,
         function: Function,
-        own: HostStorage,
+        own_host_storage: HostStorage,
         worker: WorkerProcess,
         config: HostConfig,
         *,
@@ -31,7 +31,7 @@ class TriggerQueue(MessageQueue):
         name = function.trigger.data["queueName"]
         names = QueueNames(queue=name, poison=f"{name}-poison")
         most, retry = config.queue_parallelism, config.queue_retry
-        super().__init__(own, names, most=most, visibility=visibility, retry=retry, call=call)
+        super().__init__(own_host_storage, names, most=most, visibility=visibility, retry=retry, call=call)
         self._function, self._worker, self._tries = function, worker, config.queue_tries
 
     async def _deliver(self, message: QueueMessage) -> bool:

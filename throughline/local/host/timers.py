@@ -51,8 +51,8 @@ def _steps(start: datetime, step: timedelta) -> Iterator[datetime]:
 class Monitor:
     """The last and the next due time of a timer, kept in `own` as `azure-webjobs-hosts/timers/…/status`."""
 
-    def __init__(self, own: HostStorage, host_id: str, function: Function) -> None:
-        self._own = own
+    def __init__(self, own_host_storage: HostStorage, host_id: str, function: Function) -> None:
+        self._own = own_host_storage
         self._blob = f"timers/{host_id}/{function.id}/status"
 
     def next_due(self) -> datetime | None:

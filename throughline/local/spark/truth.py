@@ -97,7 +97,7 @@ class Truth:
     def whole(cls, path: Path) -> "Truth":
         """Read the whole truth of a file, including the parts that no capture reports. Raises TruthError."""
         found: dict[str, Any] = json.loads(path.read_text())
-        processes = {each["output"]: _expected(each) for each in found["processes"]}
+        processes = {process["output"]: _expected(process) for process in found["processes"]}
         for gap in found["not_reported"]:
             if "only" not in gap:
                 _add(processes, gap)
@@ -105,22 +105,24 @@ class Truth:
 
     def as_reported_by(self, listener: ListenerVersion) -> "Truth":
         """Return the part of the truth that this version of the listener reports."""
-        return Truth(processes=tuple(replace(each, edges=listener.reports(each.edges)) for each in self.processes))
+        return Truth(
+            processes=tuple(replace(process, edges=listener.reports(process.edges)) for process in self.processes)
+        )
 
     def differences(self, processes: Iterable[Process]) -> list[str]:
         """Return the differences between these processes and the truth, one sentence each."""
         found: list[str] = []
-        expected = {each.output: each for each in self.processes}
+        expected = {process.output: process for process in self.processes}
         seen: set[str] = set()
         names = self._names()
         for process in processes:
-            known = _names_of(process, names)
-            output = known[process.outputs[0].qualified_name]
+            known_names = _names_of(process, names)
+            output = known_names[process.outputs[0].qualified_name]
             seen.add(output)
             if output not in expected:
                 found.append(f"{output}: a process that should not be")
                 continue
-            found += _compare(expected[output], _as_reported(process, known))
+            found += _compare(expected[output], _as_reported(process, known_names))
         found += [f"{output}: the process is missing" for output in expected if output not in seen]
         return found
 
@@ -133,7 +135,7 @@ class Truth:
         return _names_of(process, self._names())
 
     def _names(self) -> set[str]:
-        return {name for each in self.processes for name in (each.output, *each.inputs)}
+        return {name for process in self.processes for name in (process.output, *process.inputs)}
 
 
 def holds(entry: Mapping[str, Any], capture: str) -> bool:

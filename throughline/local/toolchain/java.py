@@ -219,10 +219,10 @@ def _scripted(home: Path, added: tuple[str, ...], dropped: str | None, build: Pa
             if program.name != script.name:
                 with suppress(FileExistsError):  # another process makes the same home
                     (script.parent / program.name).symlink_to(program)
-        fresh = script.with_suffix(f".{os.getpid()}")
-        fresh.write_text(text)
-        fresh.chmod(0o755)
-        fresh.rename(script)
+        fresh_path = script.with_suffix(f".{os.getpid()}")
+        fresh_path.write_text(text)
+        fresh_path.chmod(0o755)
+        fresh_path.rename(script)
     return scripted
 
 

@@ -33,13 +33,13 @@ def dbt() -> Iterator[System]:
 @contextmanager
 def airflow() -> Iterator[System]:
     """Provide Airflow with the OpenLineage provider, and a PostgreSQL for its tasks. Raises SystemsError."""
-    own = _system("airflow", "apache-airflow", _AIRFLOW_PROVIDERS)
+    own_system = _system("airflow", "apache-airflow", _AIRFLOW_PROVIDERS)
     with postgres() as database:
         yield replace(
-            own,
+            own_system,
             arguments=database.arguments,
             stable_names=database.stable_names,
-            versions={**own.versions, **database.versions},
+            versions={**own_system.versions, **database.versions},
         )
 
 

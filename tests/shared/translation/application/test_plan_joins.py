@@ -148,8 +148,8 @@ def test_a_joined_plan_is_merged_as_an_event_of_the_run() -> None:
     listener = decode(event("l", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/b"], application="app"))
     at, application = "2026-11-21T10:00:00Z", run_id("app")
     alone = decode(plan_event(run_id("p"), at, application=application))
-    known = decode(plan_event(run_id("l"), at, application=application))
-    assert contributions_of([listener, alone]) == contributions_of([listener, known])
+    known_event = decode(plan_event(run_id("l"), at, application=application))
+    assert contributions_of([listener, alone]) == contributions_of([listener, known_event])
     assert contributions_of([alone, listener]) != contributions_of([listener])
 
 
@@ -169,6 +169,6 @@ def test_a_write_is_one_process_whatever_the_listener_calls_the_application() ->
         for name in ("unknown", "app")
     )
     alone = plan_event(run_id("p"), "2026-11-21T10:00:00Z", application=run_id("app"))
-    joined, known = (translate_history([decode(body), decode(alone)]) for body in (unnamed, named))
+    joined, known_history = (translate_history([decode(body), decode(alone)]) for body in (unnamed, named))
     assert [process.qualified_name for process in joined.processes] == ["throughline:v1://tests/app/file/b"]
-    assert joined.processes == known.processes
+    assert joined.processes == known_history.processes

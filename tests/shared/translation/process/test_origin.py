@@ -225,9 +225,9 @@ def test_an_origin_does_not_change_from_run_to_run_nor_with_the_order() -> None:
     quiet = [line.replace(b"append_data", b"overwrite_by_expression") for line in events(None, application=HOST)]
     quiet = [line.replace(b"11111111-0000", b"22222222-0000") for line in quiet]
     lines = [*runs[0], *quiet]
-    found = {process_entity(process_of(order)) for order in permutations(lines)}
-    assert len({each.fingerprint for each in found}) == 1
-    assert found.pop().origin == one.origin
+    process_entities = {process_entity(process_of(order)) for order in permutations(lines)}
+    assert len({each.fingerprint for each in process_entities}) == 1
+    assert process_entities.pop().origin == one.origin
 
 
 URL = "https://ann:geheim@git.example.org/jobs/blob/{}/load.py"
@@ -302,7 +302,7 @@ def test_purview_gets_managed_attributes_where_it_has_the_group(fresh_catalog: C
     process = process_of(events({}))
     first, last = entity(platform="Spark", job="a"), entity(platform="Fabric", workspace="w", job="a", link="https://x")
     catalog, client = catalog_at(server.endpoint, server.token)
-    guids = catalog.create_assets([asset_entity(each) for each in (*process.inputs, *process.outputs)])
+    guids = catalog.create_assets([asset_entity(asset) for asset in (*process.inputs, *process.outputs)])
     assert catalog.write_processes([first], guids)
     assert "businessAttributes" not in held(server, server.endpoint, first)
     assert process_in(catalog, first.qualified_name) == first
@@ -323,7 +323,7 @@ def test_a_plain_atlas_gets_custom_attributes_and_no_managed_attributes(fresh_ca
     process = process_of(events({}))
     catalog, client = catalog_at(server.atlas_endpoint, server.token)
     AtlasTypes(client).create([managed_attributes()])
-    guids = catalog.create_assets([asset_entity(each) for each in (*process.inputs, *process.outputs)])
+    guids = catalog.create_assets([asset_entity(asset) for asset in (*process.inputs, *process.outputs)])
     each = entity(platform="Synapse", workspace="sales")
     assert catalog.write_processes([each], guids)
     found = held(server, server.atlas_endpoint, each)

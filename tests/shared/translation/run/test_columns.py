@@ -27,12 +27,12 @@ def _edges(facet: Json, inputs: Iterable[str] = ("/a", "/b")) -> set[Edge]:
     assert not isinstance(result, Skip | Wait)
     return {
         (
-            f"{each.input.qualified_name.removeprefix('file:///')}.{each.input.column}",
-            each.output.column,
-            each.kind,
-            each.masked,
+            f"{column.input.qualified_name.removeprefix('file:///')}.{column.input.column}",
+            column.output.column,
+            column.kind,
+            column.masked,
         )
-        for each in result.processes[0].columns
+        for column in result.processes[0].columns
     }
 
 
@@ -60,8 +60,8 @@ def _masked(*sources: Json, kind: str = "MASKED") -> Json:
 def test_descriptions_are_expressions_without_literals(facet: Json, expressions: tuple[str, ...]) -> None:
     result = translate(merged(inputs=["/a"], outputs=[dataset("/out", columnLineage=facet)]))
     assert not isinstance(result, Skip | Wait)
-    (found,) = result.processes[0].columns
-    assert found.expressions == expressions
+    (column_edge,) = result.processes[0].columns
+    assert column_edge.expressions == expressions
 
 
 def test_all_expressions_of_one_column_edge_are_kept() -> None:
@@ -209,4 +209,4 @@ def test_a_mask_of_one_event_does_not_hide_the_plain_path_of_another() -> None:
     ]
     result = translate(merge(events))
     assert not isinstance(result, Skip | Wait)
-    assert [each.masked for each in result.processes[0].columns] == [False]
+    assert [column.masked for column in result.processes[0].columns] == [False]

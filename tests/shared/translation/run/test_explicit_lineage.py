@@ -114,7 +114,9 @@ def test_the_lineage_facet_gives_processes_and_column_edges(
     if stored:
         decoded = decode(redacted(decoded))
     processes = translate_history([decoded]).processes
-    assert {(source.name, sink.name) for each in processes for source in each.inputs for sink in each.outputs} == tables
+    assert {
+        (source.name, sink.name) for process in processes for source in process.inputs for sink in process.outputs
+    } == tables
     short = len("file://")
     assert {
         (
@@ -123,8 +125,8 @@ def test_the_lineage_facet_gives_processes_and_column_edges(
             edge.kind.value,
             "masked" if edge.masked else "",
         )
-        for each in processes
-        for edge in each.columns
+        for process in processes
+        for edge in process.columns
     } == columns
 
 
@@ -135,4 +137,4 @@ def test_entries_of_several_events_are_united() -> None:
     ]
     for order in (events, events[::-1], [*events, *events]):
         (process,) = translate_history([decode(packed(each)) for each in order]).processes
-        assert [each.name for each in process.inputs] == ["/a", "/b"]
+        assert [asset.name for asset in process.inputs] == ["/a", "/b"]

@@ -120,11 +120,11 @@ def test_facts_are_left_out_when_a_process_of_the_catalog_is_compared(catalog: M
     storage = MemoryStorage()
     settle(storage, event("START"), event("COMPLETE", minute=2))
     publish(storage, catalog, how())
-    ((_, wanted),) = recorded(storage, how())
-    (held,) = catalog.read_processes([wanted.qualified_name]).values()
-    assert held.entity == wanted
-    assert held.entity.fingerprint == wanted.fingerprint
-    assert (held.entity.facts != "", wanted.facts) == (True, "")
+    ((_, wanted_process_entity),) = recorded(storage, how())
+    (held_process,) = catalog.read_processes([wanted_process_entity.qualified_name]).values()
+    assert held_process.entity == wanted_process_entity
+    assert held_process.entity.fingerprint == wanted_process_entity.fingerprint
+    assert (held_process.entity.facts != "", wanted_process_entity.facts) == (True, "")
     world = VerifyContext(
         storage=storage, catalog=catalog, publishing=how(), processor=ApplicationProcessor(storage=storage)
     )

@@ -69,9 +69,9 @@ CASES: dict[str, tuple[Json, set[tuple[Any, ...]]]] = {
 @pytest.mark.parametrize("where", ["facets", "inputFacets"])
 @pytest.mark.parametrize(("facets", "expected"), CASES.values(), ids=CASES)
 def test_an_input_gives_its_results(facets: Json, expected: set[tuple[Any, ...]], where: str) -> None:
-    found = _results(inputs=[{**dataset("/a"), where: facets}])
-    assert {(r.column, r.kind, r.name, r.success, r.severity, r.value) for r in found} == expected
-    assert {r.qualified_name for r in found} <= {"file:///a"}
+    results = _results(inputs=[{**dataset("/a"), where: facets}])
+    assert {(r.column, r.kind, r.name, r.success, r.severity, r.value) for r in results} == expected
+    assert {r.qualified_name for r in results} <= {"file:///a"}
 
 
 def test_the_same_result_of_an_input_and_an_output_counts_once() -> None:
@@ -81,9 +81,9 @@ def test_the_same_result_of_an_input_and_an_output_counts_once() -> None:
 
 def test_a_tested_data_set_has_the_same_name_as_in_lineage() -> None:
     lake = "abfss://raw@acct.dfs.core.windows.net"
-    (found,) = _results(inputs=[dataset("/orders", lake, **_tested(NOT_NULL))])
-    assert found.qualified_name == "https://acct.dfs.core.windows.net/raw/orders"
-    assert (found.namespace, found.dataset) == (lake, "/orders")
+    (quality_result,) = _results(inputs=[dataset("/orders", lake, **_tested(NOT_NULL))])
+    assert quality_result.qualified_name == "https://acct.dfs.core.windows.net/raw/orders"
+    assert (quality_result.namespace, quality_result.dataset) == (lake, "/orders")
 
 
 def test_a_password_in_a_test_is_not_shown() -> None:

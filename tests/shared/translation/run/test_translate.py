@@ -153,8 +153,13 @@ def test_columns_from_a_statement_belong_to_its_target_alone() -> None:
         return {"namespace": "s3://lake", "name": name, "facets": facets}
 
     sql = {"sql": {"query": "INSERT INTO db.a (p) SELECT y.k FROM db.x y"}}
-    written = _processes(job="x", job_facets=sql, inputs=[table("x", "k")], outputs=[table("a", "p"), table("b", "q")])
-    assert {each.name.rpartition(" ")[2]: [edge.output.column for edge in each.columns] for each in written} == {
+    written_processes = _processes(
+        job="x", job_facets=sql, inputs=[table("x", "k")], outputs=[table("a", "p"), table("b", "q")]
+    )
+    assert {
+        process.name.rpartition(" ")[2]: [edge.output.column for edge in process.columns]
+        for process in written_processes
+    } == {
         "a": ["p"],
         "b": [],
     }
@@ -181,7 +186,7 @@ def test_sources_that_only_column_lineage_names_are_inputs() -> None:
     """MERGE: `inputs` holds the target alone."""
     process = _with_columns("/staging", "/other", sink="/t", inputs=["/t"])
     assert _inputs(process) == ["/other", "/staging", "/t"]
-    assert {each.input.qualified_name for each in process.columns} == {"file:///other", "file:///staging"}
+    assert {column.input.qualified_name for column in process.columns} == {"file:///other", "file:///staging"}
 
 
 COMPACTED: dict[str, tuple[list[str], list[str], list[str]]] = {
@@ -203,7 +208,7 @@ def test_names_in_column_lineage_are_folded_to_the_runs_inputs(
 ) -> None:
     process = _with_columns(*names, inputs=inputs)
     assert _inputs(process) == expected
-    assert {each.input.qualified_name for each in process.columns} <= {f"file://{name}" for name in expected}
+    assert {column.input.qualified_name for column in process.columns} <= {f"file://{name}" for name in expected}
 
 
 def test_the_root_of_a_container_includes_all_files_in_it() -> None:
@@ -238,7 +243,7 @@ def test_a_source_in_the_column_lineage_of_one_sink_is_no_source_of_the_other() 
 
 def test_two_spellings_of_one_sink_are_one_process() -> None:
     (process,) = _processes(inputs=["/in"], outputs=["/out", "/out/", "/out/day=1"])
-    assert [each.qualified_name for each in process.outputs] == ["file:///out"]
+    assert [output.qualified_name for output in process.outputs] == ["file:///out"]
 
 
 def test_two_spellings_of_one_input_are_one_input() -> None:

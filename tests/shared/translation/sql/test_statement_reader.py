@@ -64,7 +64,7 @@ def _is_sound(statement: Statement | None) -> None:
     if statement is None:
         return
     assert statement.kind in KINDS
-    assert {each.source for each in statement.columns} <= set(statement.sources)
+    assert {column.source for column in statement.columns} <= set(statement.sources)
     assert list(statement.columns) == sorted(set(statement.columns))
     assert len({table.key for table in statement.sources}) == len(statement.sources)
     for table in (*statement.sources, *([statement.target] if statement.target else [])):

@@ -51,7 +51,7 @@ def parts_of(deployed: Deployed) -> tuple[str, ...]:
 
 def apps_of(deployed: Deployed) -> Generator[CheckResult, None, tuple[FunctionApp, ...]]:
     """The apps that there are, with what is wrong with each as a resource."""
-    found = []
+    function_apps = []
     for part in parts_of(deployed):
         name = deployed.outputs[_OUTPUTS[part]]
         app_id = deployed.resource(f"Microsoft.Web/sites/{name}")
@@ -69,9 +69,9 @@ def apps_of(deployed: Deployed) -> Generator[CheckResult, None, tuple[FunctionAp
             client_id=str(identity.get("clientId", "")),
             places={**deployed.places, "app": name},
         )
-        found.append(app)
+        function_apps.append(app)
         yield from _state(app)
-    return tuple(found)
+    return tuple(function_apps)
 
 
 def _identity(site: Mapping[str, Any], principal: str) -> Mapping[str, str]:
@@ -125,14 +125,14 @@ def _switched(
 def _delivery(deployed: Deployed, app: FunctionApp, parser: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Whether the parser's trigger fits the deployment's delivery: only the package determines it."""
     bindings = (parser.get("config") or {}).get("bindings") or ()
-    triggers = [str(each["type"]).lower() for each in bindings]
+    triggers = [str(binding["type"]).lower() for binding in bindings]
     built = "queue" if "queuetrigger" in triggers else "eventGrid"
-    wanted = deployed.outputs["DELIVERY"]
-    if built != wanted:
-        what = f"the package is built for {built}, the deployment is for {wanted}"
+    wanted_delivery = deployed.outputs["DELIVERY"]
+    if built != wanted_delivery:
+        what = f"the package is built for {built}, the deployment is for {wanted_delivery}"
         yield bad("delivery-differs", "delivery", what, **app.places)
     else:
-        yield good("delivery", wanted)
+        yield good("delivery", wanted_delivery)
 
 
 def runtime(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:

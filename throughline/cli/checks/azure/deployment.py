@@ -46,16 +46,18 @@ def check_deployment(az: Az, target: DeploymentQuery) -> Generator[CheckResult, 
     if deployed is None:
         return None
     places = deployed.places
-    found: list[FunctionApp] = []
+    function_apps: list[FunctionApp] = []
 
     def sites() -> Iterator[CheckResult]:
-        found.extend((yield from apps.apps_of(deployed)))
+        function_apps.extend((yield from apps.apps_of(deployed)))
 
     stopped: set[str] = set()
     for finding in guarded("apps", sites, places):
         stopped |= {finding.subject} if finding.code == "app-stopped" else set()
         yield finding
-    yield from _at_once(deployed, _looks(deployed, found, [app for app in found if app.part not in stopped]))
+    yield from _at_once(
+        deployed, _looks(deployed, function_apps, [app for app in function_apps if app.part not in stopped])
+    )
     return deployed
 
 

@@ -41,12 +41,12 @@ def reach(az: Az, target: DeploymentQuery) -> Generator[CheckResult, None, Deplo
         yield _no_group(az, target, account["name"])
         return None
     records = deployment_records(az, target.group, target.environment)
-    environments = sorted({each.environment for each in records})
+    environments = sorted({record.environment for record in records})
     if len(environments) > 1:
         message = f"{target.group} holds the environments {', '.join(environments)}"
         yield bad("deployment-unclear", "deployment", message, group=target.group, chosen=environments[0])
         return None
-    record = next((each for each in records if each.good), None)
+    record = next((record for record in records if record.good), None)
     if record is None:
         yield _no_deployment(az, target, records)
         return None

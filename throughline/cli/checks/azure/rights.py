@@ -71,7 +71,7 @@ def _within(scope: str, at: str) -> bool:
 def _component(deployed: Deployed) -> str:
     """The id of the group's Application Insights; empty where there is none."""
     components = listed(deployed.az, deployed.resource("Microsoft.Insights/components"), COMPONENTS)
-    return next((str(each["id"]) for each in components), "")
+    return next((str(component["id"]) for component in components), "")
 
 
 def network(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[CheckResult]:
@@ -114,7 +114,7 @@ def alerts(deployed: Deployed) -> Iterator[CheckResult]:
         for group in rule["properties"].get("actions", {}).get("actionGroups", ())
     }
     action_groups = filter(None, (get(deployed.az, group, ACTION_GROUPS) for group in groups.values()))
-    people = sum(_people(each["properties"]) for each in action_groups)
+    people = sum(_people(action_group["properties"]) for action_group in action_groups)
     if people:
         yield good("alerts", f"{len(rules)} rules, {people} receivers")
     else:

@@ -68,7 +68,7 @@ def config(
         fail(
             f"no platform {platform!r}: choose one of {', '.join(PLATFORMS)}.{suggestion(platform, PLATFORMS)}", code=2
         )
-    wanted = Installation(
+    wanted_installation = Installation(
         url=url or _here(platform, home),
         namespace=namespace,
         listener=listener,
@@ -84,7 +84,7 @@ def config(
         status="throughline status" if url else typed("status", home),
     )
     try:
-        found = configuration(platform, wanted, today=datetime.now(UTC).date())
+        found = configuration(platform, wanted_installation, today=datetime.now(UTC).date())
     except PlatformError as problem:
         fail(str(problem), code=2)
     if output:

@@ -45,7 +45,8 @@ def purge(
         )
     with reported(NOTHING_HALF_DONE):
         processes = sorted(
-            each.qualified_name for each in tracked(processes_to_purge(parts.storage), "reading processes")
+            ledger_entry.qualified_name
+            for ledger_entry in tracked(processes_to_purge(parts.storage), "reading processes")
         )
         found = placeholders_to_purge(parts)
         placeholders = list(tracked(found, "looking up placeholders"))

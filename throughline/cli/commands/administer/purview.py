@@ -129,15 +129,15 @@ def endpoint_of(account: str, cloud: str) -> str:
         return f"{host if '://' in host else f'https://{host}'}{ACCOUNT_PATH}"
     found = next((each for each in CLOUDS if each.name == cloud), None)
     if found is None:
-        fail(f"no cloud {cloud!r}: choose one of {', '.join(each.name for each in CLOUDS)}", code=2)
+        fail(f"no cloud {cloud!r}: choose one of {', '.join(cloud.name for cloud in CLOUDS)}", code=2)
     return found.endpoint(account)
 
 
 def _chosen(found: Sequence[Collection], wanted: str) -> Collection:
     """The one collection that is meant."""
     for fits in (
-        [each for each in found if each.name == wanted],
-        [each for each in found if each.shown.casefold() == wanted.casefold()],
+        [collection for collection in found if collection.name == wanted],
+        [collection for collection in found if collection.shown.casefold() == wanted.casefold()],
     ):
         if len(fits) == 1:
             return fits[0]
@@ -145,8 +145,8 @@ def _chosen(found: Sequence[Collection], wanted: str) -> Collection:
             fail(
                 f"{len(fits)} collections are shown as {wanted!r}; name it by one of {', '.join(e.name for e in fits)}"
             )
-    seen = ", ".join(f"{each.name} ({each.shown})" for each in found) or "none"
-    names = [name for each in found for name in (each.name, each.shown)]
+    seen = ", ".join(f"{collection.name} ({collection.shown})" for collection in found) or "none"
+    names = [name for collection in found for name in (collection.name, collection.shown)]
     return fail(f"no collection {wanted!r} in this account; visible: {seen}.{suggestion(wanted, names)}")
 
 

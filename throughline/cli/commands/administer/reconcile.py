@@ -42,22 +42,30 @@ def reconcile(
 
 
 def _look(parts: Worker, placed: Sequence[AssetRecord]) -> list[AssetRecord]:
-    found: list[AssetRecord] = []
+    asset_records: list[AssetRecord] = []
     with bar("looking up placeholders", len(placed)) as update:
         for batch in batches(placed, parts.publishing.batch):
-            found += refreshed_matches(parts, batch)
+            asset_records += refreshed_matches(parts, batch)
             update(advance=len(batch))
-    return found
+    return asset_records
 
 
 def _show_plan(found: Sequence[AssetRecord], most: int, *, as_json: bool) -> None:
-    moved = [each for each in found if each.scanned]
-    ambiguous = [each for each in found if each.rivals]
+    moved = [asset_record for asset_record in found if asset_record.scanned]
+    ambiguous = [asset_record for asset_record in found if asset_record.rivals]
     if as_json:
         scanned = [
-            {**key_document(each.own), "scanned": key_document(each.key), "because": each.because} for each in moved
+            {
+                **key_document(asset_record.own),
+                "scanned": key_document(asset_record.key),
+                "because": asset_record.because,
+            }
+            for asset_record in moved
         ]
-        rivals = [{**key_document(each.own), "rivals": list(map(key_document, each.rivals))} for each in ambiguous]
+        rivals = [
+            {**key_document(asset_record.own), "rivals": list(map(key_document, asset_record.rivals))}
+            for asset_record in ambiguous
+        ]
         print_json({"placeholders": len(found), "found": scanned, "ambiguous": rivals})
         return
     out.print(f"{counted(len(found), 'placeholder')}, {len(moved):,} found by a scan, {len(ambiguous):,} ambiguous")

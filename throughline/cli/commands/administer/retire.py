@@ -47,12 +47,21 @@ def retire(
     with reported(NOTHING_HALF_DONE):
         leaving, unused = _look(parts, timedelta(days=days))
         if as_json:
-            processes = [{"qualified_name": each.qualified_name, "last": each.last} for each in leaving]
+            processes = [
+                {"qualified_name": unseen_process.qualified_name, "last": unseen_process.last}
+                for unseen_process in leaving
+            ]
             print_json({"processes": processes, "placeholders": list(map(key_document, unused))})
             return
         placeholders = counted(len(unused), "placeholder")
         out.print(f"{counted(len(leaving), 'process')} unseen for {days:,} days, {placeholders} that nothing will use")
-        listed([f"{each.last:%Y-%m-%d}  {plain(visible(each.qualified_name))}" for each in leaving], most)
+        listed(
+            [
+                f"{unseen_process.last:%Y-%m-%d}  {plain(visible(unseen_process.qualified_name))}"
+                for unseen_process in leaving
+            ],
+            most,
+        )
         listed([plain(visible(name)) for _, name in unused], most)
         if plan or not (leaving or unused):
             return

@@ -32,10 +32,10 @@ def plan(context: typer.Context, *, names: TextFile = None, as_json: AsJson = Fa
         parts = parts_of(context, home)
         found = type_changes(_types(parts).held(), _rules(parts, names).rules_by_type)
     if as_json:
-        print_json({"changes": [{**asdict(each), "definition": None} for each in found]})
+        print_json({"changes": [{**asdict(type_change), "definition": None} for type_change in found]})
     else:
         _show(found, _PLANNED)
-    if any(each.action is TypeAction.DIFFERS for each in found):
+    if any(type_change.action is TypeAction.DIFFERS for type_change in found):
         raise typer.Exit(1)
     if found:
         raise typer.Exit(PENDING)
@@ -86,7 +86,7 @@ def _show(found: Sequence[TypeChange], words: Mapping[TypeAction, str]) -> None:
         out.print(
             f"{_SIGNS[each.action]} {each.category.lower().replace('_', ' ')} [bold]{plain(each.name)}[/]{plain(what)}"
         )
-    number = {action: sum(each.action is action for each in found) for action in TypeAction}
+    number = {action: sum(type_change.action is action for type_change in found) for action in TypeAction}
     if not found:
         out.print("nothing to do: the catalog has all types that lineage needs")
         return

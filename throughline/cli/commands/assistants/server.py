@@ -83,13 +83,13 @@ class Assistant:
         tool = self.tools.get(name)
         if tool is None:
             return _error(f"there is no tool {name!r}: there are {', '.join(self.tools)}")
-        known = tool.input_schema["properties"]
-        if unknown := [argument for argument in arguments if argument not in known]:
-            return _error(f"{name} has no parameter {unknown[0]!r}: it has {', '.join(known) or 'none'}")
+        known_properties = tool.input_schema["properties"]
+        if unknown := [argument for argument in arguments if argument not in known_properties]:
+            return _error(f"{name} has no parameter {unknown[0]!r}: it has {', '.join(known_properties) or 'none'}")
         if name == CHECK and self._policies:
             return self._checked(self._policies)
         query = {argument: _text(value) for argument, value in arguments.items() if value is not None}
-        if "limit" in known:
+        if "limit" in known_properties:
             query["limit"] = _limited(query.get("limit", str(_USUAL)))
         response = self._service.answer(Request(path=f"{QUESTIONS}{name}".lstrip("/"), query=query))
         value = json.loads(response.body)

@@ -70,19 +70,19 @@ def plan(
         throughline classify plan --rules rules.toml
         throughline classify plan --rules rules.toml --lake build/lake --json
     """
-    wanted = parsed_file(rules, parse_rules)
+    wanted_rules = parsed_file(rules, parse_rules)
     parts = parts_of(context, home)
     document = _document(parts, lake)
     with reported():
-        lacking = _lacking_terms(parts, wanted)
-        found = _planned(parts, document, wanted, onto_scanned=onto_scanned)
+        lacking = _lacking_terms(parts, wanted_rules)
+        classification_plan = _planned(parts, document, wanted_rules, onto_scanned=onto_scanned)
     if as_json:
-        print_json({**plan_as_json(document, found), "new_terms": list(lacking)})
+        print_json({**plan_as_json(document, classification_plan), "new_terms": list(lacking)})
     else:
-        show(document, wanted, found, most=None if wide else _SHOWN)
+        show(document, wanted_rules, classification_plan, most=None if wide else _SHOWN)
         if lacking:
             out.print(f"{counted(len(lacking), 'term')} to create: {plain(', '.join(lacking))}")
-    if found.has_changes:
+    if classification_plan.has_changes:
         raise typer.Exit(PENDING)
 
 
@@ -102,18 +102,18 @@ def apply(
 
         throughline classify apply --rules rules.toml
     """
-    wanted = parsed_file(rules, parse_rules)
+    wanted_parsed_file = parsed_file(rules, parse_rules)
     parts = parts_of(context, home, writes=True)
     document = _document(parts, lake)
     with reported(_GO_ON):
-        lacking = _lacking_terms(parts, wanted)
-        made = define(parts.types, definitions(wanted)) if parts.types else ()
+        lacking = _lacking_terms(parts, wanted_parsed_file)
+        made = define(parts.types, definitions(wanted_parsed_file)) if parts.types else ()
         create_terms(_terms(parts), lacking)
-        found = _planned(parts, document, wanted, onto_scanned=onto_scanned)
+        planned = _planned(parts, document, wanted_parsed_file, onto_scanned=onto_scanned)
         with progress_bar() as bar:
-            task = bar.add_task("classifications", total=len(found.attach) + len(found.detach))
+            task = bar.add_task("classifications", total=len(planned.attach) + len(planned.detach))
             apply_plan(
-                found,
+                planned,
                 _catalog(parts),
                 parts.storage,
                 lambda number: bar.advance(task, number),
@@ -122,7 +122,7 @@ def apply(
     for what, names in (("definition", made), ("term", lacking)):
         if names:
             out.print(f"{counted(len(names), what)} created: {plain(', '.join(names))}")
-    show(document, wanted, found, most=_SHOWN, verbs=("attached", "taken away"))
+    show(document, wanted_parsed_file, planned, most=_SHOWN, verbs=("attached", "taken away"))
 
 
 def explain(
@@ -146,20 +146,22 @@ def explain(
     with reported():
         tags = catalog_tags(document, wanted, _catalog(parts), attached(parts.storage))
     propagations = propagate(document, wanted, today=_today(), catalog=tags)
-    found = explanations(wanted, propagations, number, today=_today())
+    tag_explanations = explanations(wanted, propagations, number, today=_today())
     terms = terms_of(document, wanted, number)
     if as_json:
         print_json(
             {
                 "column": column,
-                "classifications": [explanation_as_json(document, each) for each in found],
-                "terms": [{"term": each.full_name, "reason": reason_of_term(each)} for each in terms],
+                "classifications": [
+                    explanation_as_json(document, tag_explanation) for tag_explanation in tag_explanations
+                ],
+                "terms": [{"term": term.full_name, "reason": reason_of_term(term)} for term in terms],
             }
         )
         return
-    if not found and not terms:
+    if not tag_explanations and not terms:
         out.print("the rules have no classification, and no glossary term for this column")
-    for each in found:
+    for each in tag_explanations:
         out.print(f"[bold]{plain(each.classification)}[/]: {each.state.value}. {plain(reason(each))}")
         for edge in each.way:
             mark = " [magenta]the mask stops it here[/]" if edge is each.stopped_at else ""
@@ -220,7 +222,9 @@ def _column(document: LineageDocument, text: str) -> int:
     try:
         return find_column(document, find_dataset(document, dataset), column)
     except (UnknownNameError, AmbiguousNameError) as error:
-        known = (f"{document.datasets[each.dataset].name}.{each.name}" for each in document.columns if each.name)
+        known = (
+            f"{document.datasets[column.dataset].name}.{column.name}" for column in document.columns if column.name
+        )
         fail(f"{error}.{suggestion(text, known)}", code=2)
 
 

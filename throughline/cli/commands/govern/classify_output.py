@@ -15,8 +15,10 @@ from throughline.cli.ui.console import note, out, plain
 
 def _counts(document: LineageDocument, found: ClassificationPlan) -> dict[str, dict[str, int]]:
     """By classification: the numbers of columns that are tagged, clean, and not known."""
-    columns = [number for number, each in enumerate(document.columns) if each.name]
-    counts = {name: Counter(map(each.state, columns)) for name, each in found.propagations.items()}
+    columns = [number for number, column in enumerate(document.columns) if column.name]
+    counts = {
+        name: Counter(map(tag_propagation.state, columns)) for name, tag_propagation in found.propagations.items()
+    }
     return {name: {state.value: each[state] for state in TagState} for name, each in sorted(counts.items())}
 
 
@@ -46,8 +48,8 @@ def show(
     for reason, marks in reasons.items():
         if marks:
             note("left", f"{len(marks):,} {reason}")
-    for each in remarks(document, rules, today=datetime.now(UTC).date(), catalog=found.tags):
-        note("unused", f"{rules.place}:{each.line}: {each.text}")
+    for remark in remarks(document, rules, today=datetime.now(UTC).date(), catalog=found.tags):
+        note("unused", f"{rules.place}:{remark.line}: {remark.text}")
 
 
 def _list(sign: str, marks: Iterable[Mark], most: int | None) -> None:
@@ -65,7 +67,7 @@ def plan_as_json(document: LineageDocument, found: ClassificationPlan) -> dict[s
     """A plan as `--json` has it."""
 
     def listed(marks: Iterable[Mark]) -> list[dict[str, str]]:
-        return [{str(each.kind): each.name, "type": each.type, "qualified_name": each.qualified_name} for each in marks]
+        return [{str(mark.kind): mark.name, "type": mark.type, "qualified_name": mark.qualified_name} for mark in marks]
 
     return {
         "classifications": _counts(document, found),
@@ -97,7 +99,7 @@ def reason_of_term(rule: Term) -> str:
 def step(document: LineageDocument, edge: Edge) -> str:
     """An edge in a line: both columns, what happens, and the process."""
     ends = (document.columns[edge.input], document.columns[edge.output])
-    one, other = (f"{document.datasets[each.dataset].name}.{each.name}" for each in ends)
+    one, other = (f"{document.datasets[end.dataset].name}.{end.name}" for end in ends)
     what = f"{edge.kind.value}: {edge.description}" if edge.description else edge.kind.value
     return f"{one} → {other} ({what}; {document.processes[edge.process].name})"
 

@@ -61,13 +61,13 @@ def check(
         throughline contract check orders.odcs.yaml --data production
         throughline contract check orders.odcs.yaml --annotations github --sarif contract.sarif
     """
-    wanted = forms(junit, sarif, json)
+    wanted_forms = forms(junit, sarif, json)
     worker = parts_if_any(context, home)
     try:
         promises = promises_of(parsed_files(files, parse_promises), worker.names if worker else BUILT_IN)
     except Misconfigured as error:
         fail(str(error), code=2)
-    if len(promises.contracts) > 1 and (before or any(wanted.values())):
+    if len(promises.contracts) > 1 and (before or any(wanted_forms.values())):
         fail("--before, --junit, --sarif and --json take one contract: name one FILE", code=2)
     for sentence in promises.unused:
         note("left", sentence)
@@ -90,7 +90,7 @@ def check(
     for report in reports:
         if not report.results:
             note(report.place, "it has no schema, so it promises nothing that lineage can judge")
-        show(report, wanted, annotations)
+        show(report, wanted_forms, annotations)
     raise typer.Exit(exit_code(tuple(chain.from_iterable(report.results for report in reports))))
 
 

@@ -133,4 +133,4 @@ def _print(breakages: tuple[Breakage, ...], *, markdown: bool, as_json: bool, sa
     elif sarif:
         typer.echo(as_sarif(*reports(breakages)), nl=False)
     else:
-        typer.echo(as_text(Report(place="", results=tuple(each.result for each in breakages))), nl=False)
+        typer.echo(as_text(Report(place="", results=tuple(breakage.result for breakage in breakages))), nl=False)

@@ -97,16 +97,16 @@ def _not_reported(
     """The jobs without those that another producer reported: the same run or a later one, or any run where dbt ran none
     now. Tests go with them: `dbt-ol` reports them too.
     """
-    seen: dict[str, datetime] = {}
+    seen_moments: dict[str, datetime] = {}
     with reported():
         for record in tracked(recorded_processes(worker.storage, worker.publishing), "comparing"):
             if record.seen and (record.facts is None or record.facts.listener != LISTENER):
-                seen[record.process.qualified_name] = record.seen.last
+                seen_moments[record.process.qualified_name] = record.seen.last
 
     def is_reported(job: JobOfProject) -> bool:
         identity = identify(job.name, None, {}, integration="DBT")
         sink = canonical(namespace, job.writes)
-        last = seen.get(name_process(job_namespace, identity, sink, version=worker.names.version)[0])
+        last = seen_moments.get(name_process(job_namespace, identity, sink, version=worker.names.version)[0])
         return last is not None and (job.ran is None or job.ran <= last)
 
     writers = [job for job in jobs if job.writes and job.kind != _EXPOSURE]

@@ -63,7 +63,7 @@ def run(
         throughline lake run archive/ events/ --tags personal.csv
         throughline lake run archive/ --report http://127.0.0.1:7071
     """
-    places = tuple(each if "://" in each else str(Path(each).resolve()) for each in sources)
+    places = tuple(source if "://" in source else str(Path(source).resolve()) for source in sources)
     for place in places:
         if "://" not in place and not Path(place).exists():
             fail(f"no such folder: {place}. Nothing was done: correct the path of this source", code=2)
@@ -186,8 +186,10 @@ def _tags(
         named[asset, column].add(tag)
 
     def tags_of(asset: str, column: str) -> list[str]:
-        own = classifications_of(classified, types[asset], asset, column) if column and asset in types else frozenset()
-        return sorted(named.get((asset, column), set()) | own)
+        own_classifications = (
+            classifications_of(classified, types[asset], asset, column) if column and asset in types else frozenset()
+        )
+        return sorted(named.get((asset, column), set()) | own_classifications)
 
     return tags_of
 
@@ -269,7 +271,11 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
     if as_json:
         print_json(done)
         return
-    rows = [[each.table, f"{each.files:,}", f"{each.now:,}"] for each in done if each.files]
+    rows = [
+        [compacted_table.table, f"{compacted_table.files:,}", f"{compacted_table.now:,}"]
+        for compacted_table in done
+        if compacted_table.files
+    ]
     if rows:
         print_table(("table", "files before", "files now"), rows, numbers=("files before", "files now"))
     else:

@@ -130,9 +130,11 @@ def _measure(
 
         datasets = tuple(linked_datasets(lake))
         with reported("Nothing was written: measure again when the catalog answers"):
-            keys = [each.key for each in datasets]
-            found = dict(tracked(documents.documentation(keys), "reading the catalog", total=len(keys)))
-        write_completeness(lake, datasets, found, at=datetime.now(UTC), rules=rules)
+            keys = [dataset.key for dataset in datasets]
+            catalog_documentations = dict(
+                tracked(documents.documentation(keys), "reading the catalog", total=len(keys))
+            )
+        write_completeness(lake, datasets, catalog_documentations, at=datetime.now(UTC), rules=rules)
         _show_completeness(lake, wide=wide, as_json=as_json)
 
 
@@ -175,7 +177,7 @@ def _show_completeness(lake: "Lake", *, wide: bool, as_json: bool) -> None:
 
 
 def _lacking(row: Mapping[str, Any]) -> list[str]:
-    lacks = ", ".join(Part(each).words for each in row["lacks"])
+    lacks = ", ".join(Part(lack).words for lack in row["lacks"])
     missing = lacks if row["held"] else f"not in the catalog: {lacks}"
     return [row["qualified_name"], f"{row['score']:.3f}", f"{row['readers']:,}", missing]
 

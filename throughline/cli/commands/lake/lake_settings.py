@@ -24,10 +24,10 @@ def meaning_for(names: Path | None, home: Path) -> "Meaning":
     theirs = functions_settings(home)
     if theirs is None:
         return Meaning(names=given)
-    found = _of(theirs)
-    if given and given[0] != (found.names or ("", ""))[0]:
+    meaning = _of(theirs)
+    if given and given[0] != (meaning.names or ("", ""))[0]:
         note("settings", f"{given[1]} is not the functions' file of names: this lake can't be published")
-    return replace(found, names=given) if given else found
+    return replace(meaning, names=given) if given else meaning
 
 
 def refuse_other_meaning(lake: "Lake", home: Path) -> None:

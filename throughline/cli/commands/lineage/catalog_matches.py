@@ -54,13 +54,13 @@ class CatalogMatch:
 def looked(parts: Worker, names: Names, key: AssetName, also: Sequence[AssetName]) -> CatalogMatch:
     """Look the names up in the catalog; ends the command when it does not answer."""
     try:
-        keys = [each.key for step in candidates(*key, also) for each in step]
+        keys = [candidate.key for step in candidates(*key, also) for candidate in step]
         search_matches = publishing_finds(parts.catalog, key) if parts.publishing.finding.search else ()
-        found = Lookup(context=parts, names={key: tuple(also)}).records()[key]
+        asset_record = Lookup(context=parts, names={key: tuple(also)}).records()[key]
         return CatalogMatch(
             held=parts.catalog.look_up(keys),
-            found=found,
-            problem=None if found.guid or found.rivals else type_problem(parts, names, key[0]),
+            found=asset_record,
+            problem=None if asset_record.guid or asset_record.rivals else type_problem(parts, names, key[0]),
             searched=tuple((name, describe_rank(key, fits)) for name, fits in search_matches if name not in keys),
         )
     except (CatalogUnavailable, CatalogRefused) as error:
@@ -71,12 +71,12 @@ def looked_document(steps: Steps, answer: CatalogMatch | None) -> dict[str, Any]
     """The names for `--json`; `found` only where they were looked up."""
     listed = [
         {
-            **key_document(each.key),
-            "because": each.because,
-            **({"catalog": answer.of(each)} if answer else {}),
+            **key_document(candidate.key),
+            "because": candidate.because,
+            **({"catalog": answer.of(candidate)} if answer else {}),
         }
         for step in steps
-        for each in step
+        for candidate in step
     ]
     if answer is None:
         return {"candidates": listed}
@@ -98,7 +98,7 @@ def show_candidates(steps: Steps, answer: CatalogMatch | None, names: Path | Non
     the file of names that is tried.
     """
     title = "looked up as"
-    for each in (each for step in steps for each in step):
+    for each in (candidate for step in steps for candidate in step):
         state = answer.of(each) if answer else ""
         _print_name(title, (each.type, each.qualified_name), each.because, state)
         title = ""

@@ -48,20 +48,20 @@ def details(
     how = parts.publishing
     with reported():
         records = tuple(recorded_processes(parts.storage, how))
-        known = [record.process for record in records]
+        known_processes = [record.process for record in records]
         stated = {record.process.qualified_name: _stated(record) for record in records}
         states = [state for state in asset_states(parts.storage) if text.lower() in state.asset.name.lower()]
-    found = sorted(
-        (process for process in known if any(text.lower() in name.lower() for name in _names(process))),
+    processes = sorted(
+        (process for process in known_processes if any(text.lower() in name.lower() for name in _names(process))),
         key=lambda each: each.qualified_name,
     )
     with reported():
-        unsourced = [] if found or not text else list(sourceless_writes(parts.storage, how, partial(_fits, text)))
-        missing = {process.qualified_name: columns_missing(parts.storage, process) for process in found}
-        sources = {process.qualified_name: edge_sources(parts.storage, process) for process in found}
-        entries = (ledger_entry(parts.storage, process_key(process.qualified_name)) for process in found)
+        unsourced = [] if processes or not text else list(sourceless_writes(parts.storage, how, partial(_fits, text)))
+        missing = {process.qualified_name: columns_missing(parts.storage, process) for process in processes}
+        sources = {process.qualified_name: edge_sources(parts.storage, process) for process in processes}
+        entries = (ledger_entry(parts.storage, process_key(process.qualified_name)) for process in processes)
         forgotten = {entry.qualified_name: entry.forgotten for entry in entries if entry.forgotten.applications}
-        compared = catalog_differences(parts.storage, how, parts.catalog, found) if catalog else {}
+        compared = catalog_differences(parts.storage, how, parts.catalog, processes) if catalog else {}
     if as_json:
         print_json(
             {
@@ -70,7 +70,7 @@ def details(
                         **detailed_document(process, sources[process.qualified_name], stated[process.qualified_name]),
                         **({"catalog": to_builtins(compared[process.qualified_name])} if catalog else {}),
                     }
-                    for process in found
+                    for process in processes
                 ],
                 "without_source": [_write_document(write) for write in unsourced],
                 "forgotten": to_builtins(forgotten),
@@ -83,14 +83,14 @@ def details(
             f"[bold]{plain(each.asset.name)}[/] [dim]{plain(each.asset.qualified_name)}[/]: no process, because"
             f" {plain(each.reason)}. `throughline run {each.run_id}` shows its last run"
         )
-    if not found and not unsourced and text:
-        nearest = suggestion(text, (name for process in known for name in _names(process)))
+    if not processes and not unsourced and text:
+        nearest = suggestion(text, (name for process in known_processes for name in _names(process)))
         fail(
             f"no process on record has {text!r} in its name or in those of its data sets.{nearest} A run gives a"
             " process once it has ended: `throughline events --output TABLE` lists the runs that write a table. A file"
             " that pandas, open() or a shell writes is in no event, because Spark sees no write"
         )
-    for process in found:
+    for process in processes:
         name = process.qualified_name
         print_tree(process_tree(process, sources[name], missing=missing[name], stated=stated[name]))
         if link := process.origin.link:
@@ -143,8 +143,8 @@ def _fits(text: str, asset: Asset) -> bool:
 
 def _words_of(forgotten: Forgotten) -> str:
     """What is not shown any more, and by which rule."""
-    seen = forgotten.seen
-    period = f", from {seen.first:%Y-%m-%d} to {seen.last:%Y-%m-%d}," if seen else ""
+    seen_span = forgotten.seen
+    period = f", from {seen_span.first:%Y-%m-%d} to {seen_span.last:%Y-%m-%d}," if seen_span else ""
     number = counted(forgotten.applications, "earlier application")
     return f"forgotten: what {number} contributed{period}, because later ones that are closed supersede it"
 

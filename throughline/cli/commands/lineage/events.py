@@ -59,35 +59,40 @@ def events(
         throughline events --run 0192a3b4-5c6d-7e8f-9012-3456789abcde
         throughline events --ignored --from 2026-11-21 --job 'nightly*'
     """
-    wanted = wanted_runs(since=since, before=before, job=job, run=run)
+    wanted_run_filter = wanted_runs(since=since, before=before, job=job, run=run)
     storage = parts_of(context, home).storage
     with reported():
         content = bool(save or output)
-        stored = RecordReader(storage=storage).events(wanted, content=content)
-        found = find_ignored(storage, wanted) if ignored else stored
+        stored = RecordReader(storage=storage).events(wanted_run_filter, content=content)
+        event_records = find_ignored(storage, wanted_run_filter) if ignored else stored
         if not (job or run):
-            found = (each for each in found if not each.job.startswith(CHECK_APPLICATION))
+            event_records = (
+                event_record for event_record in event_records if not event_record.job.startswith(CHECK_APPLICATION)
+            )
         if output:
-            found = (each for each in found if writes(each.raw, output))
-        first = next(found, None)
+            event_records = (event_record for event_record in event_records if writes(event_record.raw, output))
+        first = next(event_records, None)
         if first is None and output:
             fail(no_write_of(output))
         if first is None and run and not ignored:
             known_run(storage, run)
         if first is None and job and not (since or before or ignored):
             refuse_unknown_job(storage, job)
-        found = chain([first] if first else [], found)
+        event_records = chain([first] if first else [], event_records)
         if save:
-            _save(tracked(found, "saving"), save)
+            _save(tracked(event_records, "saving"), save)
             return
-        records = sorted(tracked(found, "reading"), key=lambda record: record.event.time)
-    shown = list(islice(records, most or None))
+        records = sorted(tracked(event_records, "reading"), key=lambda record: record.event.time)
+    shown_event_records = list(islice(records, most or None))
     if as_json:
-        print_json({"events": list(map(event_document, shown)), "count": len(records)})
+        print_json({"events": list(map(event_document, shown_event_records)), "count": len(records)})
         return
-    _show(shown, last="reason" if ignored else "blob", wide=wide)
+    _show(shown_event_records, last="reason" if ignored else "blob", wide=wide)
     runs = {record.event.run_id for record in records}
-    out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out(len(records) - len(shown))}")
+    out.print(
+        f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}"
+        f"{left_out(len(records) - len(shown_event_records))}"
+    )
 
 
 def event_document(record: EventRecord) -> dict[str, Any]:

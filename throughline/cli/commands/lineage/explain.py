@@ -58,19 +58,19 @@ def explain_command(
     links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
     parts = parts_of(context, home) if look else None
     rules = parts.names if parts and names is None else names_in(names)
-    found = explain(namespace, name, symlinks=links, environment=environment, names=rules)
-    key = (found.naming.best.type, found.naming.best.qualified_name)
-    also = underivable_names(key, [(other.type, other.qualified_name) for other in found.naming.others])
+    naming_explanation = explain(namespace, name, symlinks=links, environment=environment, names=rules)
+    key = (naming_explanation.naming.best.type, naming_explanation.naming.best.qualified_name)
+    also = underivable_names(key, [(other.type, other.qualified_name) for other in naming_explanation.naming.others])
     steps = candidates(*key, also)
-    answer = looked(parts, rules, key, also) if parts and not found.noise else None
+    answer = looked(parts, rules, key, also) if parts and not naming_explanation.noise else None
     if as_json:
-        print_json({**_document(found), **looked_document(steps, answer)})
+        print_json({**_document(naming_explanation), **looked_document(steps, answer)})
     else:
-        _show(found)
+        _show(naming_explanation)
         show_candidates(steps, answer, names)
     if len(split_names(namespace, name)) > 1:
         note("several", "this name lists topics: in an event each of them is a data set")
-    if found.noise:
+    if naming_explanation.noise:
         raise typer.Exit(1)
 
 

@@ -40,23 +40,23 @@ def run(
     """
     wanted = wanted_run(run_id)
     parts = parts_of(context, home)
-    with reported(), reading_bars() as seen:
-        found = run_report(parts.storage, wanted, seen)
-        if found is None:
+    with reported(), reading_bars() as seen_reading_bars:
+        report = run_report(parts.storage, wanted, seen_reading_bars)
+        if report is None:
             known_run(parts.storage, run_id)
             raise typer.Exit(1)  # its events have been deleted meanwhile
-        keys = [each.key for each in found.processes if each.reason == NO_PROCESS]
+        keys = [process.key for process in report.processes if process.reason == NO_PROCESS]
         causes = dict.fromkeys(source_missing(parts.storage, parts.publishing, key) for key in keys)
-    steps = list(next_steps(found, parts.sweeping.end_timeout))
+    steps = list(next_steps(report, parts.sweeping.end_timeout))
     steps += [f"nothing is published, because {cause}; a later run with a source changes that" for cause in causes]
     if as_json:
         events = [
-            {**event_document(each.event), "state": each.state, "reason": each.reason, "error": each.error}
-            for each in found.events
+            {**event_document(event.event), "state": event.state, "reason": event.reason, "error": event.error}
+            for event in report.events
         ]
-        print_json({**to_builtins(replace(found, events=())), "events": events, "next": steps})
+        print_json({**to_builtins(replace(report, events=())), "events": events, "next": steps})
     else:
-        _show(found, steps, wide=wide)
+        _show(report, steps, wide=wide)
 
 
 def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
@@ -93,7 +93,9 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
     ]
     out.print(f"\n{counted(len(events), 'event')}")
     print_table(("time", "type", "state", "reason", "blob"), events, wide=wide, only_wide=1)
-    processes = [[each.qualified_name or each.key, each.state, visible(each.reason)] for each in found.processes]
+    processes = [
+        [process.qualified_name or process.key, process.state, visible(process.reason)] for process in found.processes
+    ]
     out.print(f"\n{counted(len(processes), 'process')}")
     if processes:
         print_table(("process", "state", "reason"), processes, wide=wide)

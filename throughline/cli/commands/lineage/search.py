@@ -111,9 +111,9 @@ def search(
         filters["--untraced"] = facts.is_untraced
     unfiltered = facts.search.find(text, most=None)
     every = [each for each in unfiltered if all(fits(each) for fits in filters.values())]
-    shown = every[:most] if most else every
+    shown_every = every[:most] if most else every
     if as_json:
-        print_json([_plain(facts, each) for each in shown])
+        print_json([_plain(facts, each) for each in shown_every])
         return
     if not every and unfiltered:
         columns = sum(each.column is not None for each in unfiltered)
@@ -121,11 +121,14 @@ def search(
         matched = " and ".join(counted(number, noun) for noun, number in numbers.items() if number)
         fail(f"nothing matches {text!r} with {' and '.join(filters)}; without filters it matches {matched}")
     if not every:
-        names = (*(each.name for each in document.datasets), *(each.name for each in document.columns if each.name))
+        names = (
+            *(dataset.name for dataset in document.datasets),
+            *(column.name for column in document.columns if column.name),
+        )
         fail(f"nothing matches {text!r}.{suggestion(text, names)}")
-    print_table(("data set", "column", "tags", "written by"), list(_rows(facts, shown)), wide=wide)
-    if len(shown) < len(every):
-        note("more", f"{counted(len(every) - len(shown), 'result')} not shown: --most 0 lists all")
+    print_table(("data set", "column", "tags", "written by"), list(_rows(facts, shown_every)), wide=wide)
+    if len(shown_every) < len(every):
+        note("more", f"{counted(len(every) - len(shown_every), 'result')} not shown: --most 0 lists all")
 
 
 def _rows(facts: _Facts, found: Iterable[Found]) -> Iterable[list[str]]:

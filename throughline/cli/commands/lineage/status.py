@@ -82,8 +82,8 @@ def status(
         with reported():
             show_table_runs(storage, table, most, wide=wide, as_json=as_json)
         return
-    with reported(), reading_bars() as seen:
-        found = read_status(storage, by=wanted, seen=seen)
+    with reported(), reading_bars() as seen_reading_bars:
+        found = read_status(storage, by=wanted, seen=seen_reading_bars)
         stored = stored_versions(storage)
         document = document_age(storage, datetime.now(UTC))
         foreign = FOREIGN_POSITION.load(storage) if parts.publishing.foreign_depth else None
@@ -157,8 +157,8 @@ def _document(found: Status, by: Sequence[By], most: int) -> dict[str, Any]:
     if by:
         left_out = set(By) - set(by)
         whole["by"] = [
-            {name: value for name, value in asdict(each).items() if name not in left_out}
-            for each in _largest(found.groups, most)
+            {name: value for name, value in asdict(event_group).items() if name not in left_out}
+            for event_group in _largest(found.groups, most)
         ]
         whole["groups"] = len(found.groups)
     return whole
@@ -174,15 +174,16 @@ def _largest(groups: Sequence[EventGroup], most: int) -> Sequence[EventGroup]:
 
 def _show_groups(found: Status, by: Sequence[By], most: int, *, wide: bool) -> None:
     """A line for each group, one for those that are left out, and the sum of all."""
-    shown = _largest(found.groups, most)
+    shown_event_groups = _largest(found.groups, most)
     blank = [""] * (len(by) - 1)
-    rows = [[*(getattr(group, each) or _NO_JOB for each in by), *_numbers(group)] for group in shown]
+    rows = [[*(getattr(group, each) or _NO_JOB for each in by), *_numbers(group)] for group in shown_event_groups]
     notes = [
-        [f"{count:,} {_for(reason)}{reason}" for count, reason in _reasons(group.reasons, wide=wide)] for group in shown
+        [f"{count:,} {_for(reason)}{reason}" for count, reason in _reasons(group.reasons, wide=wide)]
+        for group in shown_event_groups
     ]
-    if len(shown) < len(found.groups):
-        chosen = set(shown)
-        rest = [each for each in found.groups if each not in chosen]
+    if len(shown_event_groups) < len(found.groups):
+        chosen = set(shown_event_groups)
+        rest = [group for group in found.groups if group not in chosen]
         rows.append([f"{len(rest):,} more", *blank, *_numbers(_sum(rest))])
     rows.append([f"{'=' if found.reconciles else '≠'} all", *blank, *_numbers(found)])
     counts = ("received", *_STATES)
@@ -195,8 +196,13 @@ def _for(reason: str) -> str:
 
 
 def _sum(groups: Iterable[EventGroup]) -> EventGroup:
-    known = list(groups)
-    return EventGroup(**{name: sum(getattr(each, name) for each in known) for name in ("received", *_STATES)})
+    known_event_groups = list(groups)
+    return EventGroup(
+        **{
+            name: sum(getattr(event_group, name) for event_group in known_event_groups)
+            for name in ("received", *_STATES)
+        }
+    )
 
 
 def _numbers(counts: EventGroup | Status) -> list[str]:

@@ -20,20 +20,20 @@ def show_table_runs(storage: Storage, table: str, most: int, *, wide: bool, as_j
     """Print the runs whose events name the table as an output. Ends the command where there is none. Raises
     StorageUnavailable, ArchiveMissing and ContentLost.
     """
-    with reading_bars() as seen:
+    with reading_bars() as seen_reading_bars:
         last: dict[str, EventRecord] = {}
         for record in RecordReader(storage=storage).events(RunFilter(), content=True):
-            seen("events", 1)
+            seen_reading_bars("events", 1)
             if writes(record.raw, table):
                 run_id = record.event.run_id
                 last[run_id] = max(last.get(run_id, record), record, key=attrgetter("event.time"))
         if not last:
             fail(no_write_of(table))
         newest = sorted(last.values(), key=attrgetter("event.time"), reverse=True)
-        shown = newest[: most or _RUNS]
+        shown_event_records = newest[: most or _RUNS]
         reports = [
             (record, report)
-            for record in shown
+            for record in shown_event_records
             if (report := run_report(storage, record.event.run_id, application=record.event.application))
         ]
     if as_json:
@@ -53,7 +53,7 @@ def show_table_runs(storage: Storage, table: str, most: int, *, wide: bool, as_j
     rows = [_row(record, report) for record, report in reports]
     below = () if wide else [list(filter(None, row[3:])) for row in rows]
     print_table(("last event", "run", "state", "job", "reason"), rows, notes=below, wide=wide, only_wide=2)
-    out.print(f"{counted(len(newest), 'run')}{left_out(len(newest) - len(shown))}")
+    out.print(f"{counted(len(newest), 'run')}{left_out(len(newest) - len(shown_event_records))}")
     out.print("\nNext: `throughline run ID` shows one, and what to do about it")
 
 

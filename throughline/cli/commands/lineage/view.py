@@ -126,13 +126,13 @@ def view(
     moments = moment(as_of, "--as-of"), moment(compare, "--compare")
     document, moments = _document(context, home, lake, moments, sql=sql)
     try:
-        shown = _view(document, asset, column, depth, conditions=conditions, moments=moments)
+        shown_view = _view(document, asset, column, depth, conditions=conditions, moments=moments)
         for path, write in writers.items():
-            _write(path, write(shown))
+            _write(path, write(shown_view))
     except (AmbiguousNameError, UnknownNameError, NoHistoryError) as error:
         fail(str(error))
     if not writers:
-        _serve(shown, port, browser=browser)
+        _serve(shown_view, port, browser=browser)
 
 
 def _document(

@@ -90,23 +90,23 @@ def demo(
     with started_world(home=home, usual_ports=not free_ports, func=func, atlas=atlas) as world:
         parts = assemble(load(catalog=True, environment=world.environment))
         if parts.types and atlas:
-            made = apply_types(parts.types)
-            out.print(f"types     {len(made.changes):,} created in this Atlas, as by `throughline types apply`")
+            applied = apply_types(parts.types)
+            out.print(f"types     {len(applied.changes):,} created in this Atlas, as by `throughline types apply`")
         before = None if atlas else world.catalog.calls()
         for job in JOBS:
             _run(job, world, platform, java, interpreter)
-        found = _settled(parts, world)
-        _report(parts, found, _data(world.home))
+        settled = _settled(parts, world)
+        _report(parts, settled, _data(world.home))
         if before:
             _count(before, world.catalog.calls())
-        _check(parts, world, platform, found)
+        _check(parts, world, platform, settled)
         out.print("[green]✓[/] every table and column has the lineage that examples/*.truth.json expect")
-        seen = _save_page(parts, world)
+        seen_path = _save_page(parts, world)
         if atlas:
             _links(parts, atlas, _data(world.home), stay=stay)
             return
     out.print("\nSee it as a page, with search and the way of each column:\n")
-    out.print(f"  python3 -m webbrowser -t {plain(seen.resolve().as_uri())}", soft_wrap=True)
+    out.print(f"  python3 -m webbrowser -t {plain(seen_path.resolve().as_uri())}", soft_wrap=True)
     out.print("\nNext: keep the world running, and let it print the settings for your own jobs:\n")
     out.print(f"  {typed('up', home)}")
     out.print("\nThen, in another terminal:\n")
@@ -222,9 +222,9 @@ def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> li
     ]
     truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS), capture=f"{capture_name(platform)}-plan")
     found = truth.differences(process for process, _ in written)
-    held = parts.catalog.read_processes(entity.qualified_name for _, entity in written)
+    held_processes = parts.catalog.read_processes(entity.qualified_name for _, entity in written)
     for process, entity in written:
-        there = held.get(entity.qualified_name)
+        there = held_processes.get(entity.qualified_name)
         if there is None or there.entity != entity:
             found.append(f"{process.name}: the catalog holds {there and there.entity}, it should hold {entity}")
     return found

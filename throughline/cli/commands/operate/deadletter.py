@@ -56,17 +56,21 @@ def list_letters(
 
     with reported():
         chosen = (letter for letter in dead_letters(storage) if counted(letter))
-        shown = sorted(chosen, key=_when, reverse=True) if most == 0 else heapq.nlargest(most, chosen, key=_when)
+        shown_dead_letters = (
+            sorted(chosen, key=_when, reverse=True) if most == 0 else heapq.nlargest(most, chosen, key=_when)
+        )
     by_reason = {name: number for name, number in sorted(count.items(), key=lambda each: (-each[1], each[0])) if number}
     if as_json:
-        letters = [letter_document(letter) for letter in shown]
+        letters = [letter_document(letter) for letter in shown_dead_letters]
         print_json({"dead_letters": letters, "count": count.total(), "by_reason": by_reason})
         return
-    for letter in shown:
+    for letter in shown_dead_letters:
         out.print(in_lines(letter))
     what = "discarded" if discarded else "dead letters" if count.total() != 1 else "dead letter"
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in by_reason.items())
-    out.print(f"{count.total():,} {what}{': ' if reasons else ''}{reasons}{left_out(count.total() - len(shown))}")
+    out.print(
+        f"{count.total():,} {what}{': ' if reasons else ''}{reasons}{left_out(count.total() - len(shown_dead_letters))}"
+    )
 
 
 def show(
@@ -173,10 +177,13 @@ def _found(storage: Storage, start: str) -> DeadLetter:
         fail(f"{start!r} is not an id: give {_MIN_DIGITS} or more of its hexadecimal digits", code=2)
     found = heapq.nsmallest(_MAX_CANDIDATES, dead_letters(storage, start), key=lambda each: each.digest)
     if not found:
-        known = (each.digest[: max(len(start), _MIN_DIGITS)] for each in dead_letters(storage))
+        known = (dead_letter.digest[: max(len(start), _MIN_DIGITS)] for dead_letter in dead_letters(storage))
         fail(f"no dead letter has an id that starts with {start}.{suggestion(start, known)}", code=2)
     if len(found) > 1:
-        fail(f"{start} is not unique: give more digits of one of {', '.join(each.digest for each in found)}", code=2)
+        fail(
+            f"{start} is not unique: give more digits of one of {', '.join(letter.digest for letter in found)}",
+            code=2,
+        )
     return found[0]
 
 

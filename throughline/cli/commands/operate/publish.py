@@ -51,8 +51,8 @@ def publish(
         if plan:
             _show_plan(parts, as_json=as_json)
             return
-        after = last_process(parts.storage) if resume else ""
-        if after is None:
+        last_process_after = last_process(parts.storage) if resume else ""
+        if last_process_after is None:
             fail("none was stopped, so there is nothing to resume: leave out --resume", code=2)
         if not missing:
             if not publish_and_report(parts):
@@ -61,7 +61,7 @@ def publish(
         if parts.publishing.shadow:
             note("shadow mode", "the catalog stays as it is: run this again when shadow mode is off")
             return
-        published = _publish(parts, after)
+        published = _publish(parts, last_process_after)
     _report(parts, published, as_json=as_json)
 
 

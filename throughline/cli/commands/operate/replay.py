@@ -71,14 +71,14 @@ def replay(
         fail("--resume continues with the options of the stopped replay: leave out all others but --all", code=2)
     if everything and (since or before or job or run):
         fail("--all computes everything: leave out --from, --to, --job and --run", code=2)
-    wanted = wanted_runs(since=since, before=before, job=job, run=run)
+    wanted_run_filter = wanted_runs(since=since, before=before, job=job, run=run)
     parts = parts_of(context, home, writes=not plan, or_before=everything)
     again = f"throughline replay{' --all' if everything else ''} --resume"
     with reported(f"Nothing is lost: once storage answers, `{again}` continues"):
         if everything:
             is_whole = _everything(parts, plan=plan, resume=resume)
         else:
-            begin = last_position(parts.storage) if resume else ReplayPosition(wanted=wanted)
+            begin = last_position(parts.storage) if resume else ReplayPosition(wanted=wanted_run_filter)
             if begin is None:
                 fail("no replay was stopped, so there is nothing to resume: leave out --resume", code=2)
             if run:
@@ -169,8 +169,8 @@ def _everything(parts: Worker, *, plan: bool, resume: bool) -> bool:
                 out.print(f"{counted(number, 'blob')} converted from the storage format before")
             if stop.is_set():
                 end_stopped("`throughline replay --all` continues")
-    with reading_bars() as seen:
-        stored = inventory(storage, seen)
+    with reading_bars() as seen_reading_bars:
+        stored = inventory(storage, seen_reading_bars)
     if plan:
         todo = plan_all(parts.processor, stored)
         took = timedelta(seconds=round(todo.seconds))

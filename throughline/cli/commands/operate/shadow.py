@@ -38,13 +38,21 @@ def shadow(context: typer.Context, *, most: Most = 50, as_json: AsJson = False, 
             for each in held
         ]
         mode = parts.publishing.shadow
-        print_json({"shadow": mode, "held": documents, "count": {str(each): count[each] for each in ShadowAction}})
+        print_json(
+            {
+                "shadow": mode,
+                "held": documents,
+                "count": {str(shadow_action): count[shadow_action] for shadow_action in ShadowAction},
+            }
+        )
         return
     shown = held[: most or None]
     for each in shown:
         created = f" [dim]and {len(each.creates):,} new assets[/]" if each.creates else ""
         out.print(f"[{_COLOURS[each.action]}]{each.action:<9}[/]{plain(visible(each.qualified_name))}{created}")
-    words = ", ".join(f"{count[each]:,} to {each}" for each in ShadowAction if count[each])
+    words = ", ".join(
+        f"{count[shadow_action]:,} to {shadow_action}" for shadow_action in ShadowAction if count[shadow_action]
+    )
     out.print(
         f"{words}{left_out(len(held) - len(shown))}" if held else "no writes are waiting for the end of shadow mode"
     )

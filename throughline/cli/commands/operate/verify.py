@@ -58,7 +58,7 @@ def verify(
 
 def _verify(parts: Worker, damages: list[Inconsistency], published: Published, *, fix: bool) -> bool:
     """Fill `damages` and `published`, with a bar on standard error. Whether it was stopped."""
-    with stopping() as stop, reading_bars() as seen:
+    with stopping() as stop, reading_bars() as seen_reading_bars:
         world = VerifyContext(
             storage=parts.storage,
             catalog=parts.catalog,
@@ -66,7 +66,7 @@ def _verify(parts: Worker, damages: list[Inconsistency], published: Published, *
             processor=parts.processor,
             grace=parts.sweeping.grace,
             end_timeout=parts.sweeping.end_timeout,
-            progress=seen,
+            progress=seen_reading_bars,
         )
         for outcome in maintenance_verify(world, fix=fix, stopped=stop.is_set):
             if isinstance(outcome, Inconsistency):

@@ -65,7 +65,7 @@ def watch(
     source = "lake" if lake else "record"
 
     policies = _policies(parts, policy)
-    names = [each.name for each in policies.policies] if policies else []
+    names = [policy.name for policy in policies.policies] if policies else []
 
     def look(routing: WatchRules) -> Snapshot:
         if lake:
@@ -77,9 +77,9 @@ def watch(
     if plan:
         routing = _options(parts, rules).rules if rules else parts.watching.rules if parts.watching else WatchRules()
         with reported():
-            found = look(routing)
-            _note_unmatched(routing, found, names)
-            _show(pending_messages(parts.storage, source, found, datetime.now(UTC)), as_json=as_json)
+            snapshot = look(routing)
+            _note_unmatched(routing, snapshot, names)
+            _show(pending_messages(parts.storage, source, snapshot, datetime.now(UTC)), as_json=as_json)
         return
     options = replace(_options(parts, rules), source=source)
 
@@ -100,14 +100,14 @@ def _options(parts: Worker, rules: Path | None) -> WatchOptions:
     """How to watch, by the rules given or those of the settings; ends the command where they are missing or wrong."""
     options = parts.watching
     if rules:
-        found = parsed_file(rules, parse_watch_rules)
+        watch_rules = parsed_file(rules, parse_watch_rules)
         try:
-            options = watching(found, parts.watch_settings, parts.telemetry, parts.read_catalog)
+            options = watching(watch_rules, parts.watch_settings, parts.telemetry, parts.read_catalog)
         except Misconfigured as error:
             fail(str(error), code=2)
     if options is None:
         fail("no rules: give --rules FILE, or set THROUGHLINE_WATCH. docs/operate/watch.md has an example", code=2)
-    local = {name: each for name, each in options.senders.items() if not isinstance(each, TelemetryChannel)}
+    local = {name: sender for name, sender in options.senders.items() if not isinstance(sender, TelemetryChannel)}
     if len(local) < len(options.senders):
         note("telemetry", "messages for channels of the kind telemetry are left to the sweeper, which writes its lines")
     return replace(options, senders=local)
@@ -115,16 +115,16 @@ def _options(parts: Worker, rules: Path | None) -> WatchOptions:
 
 def _note_unmatched(rules: WatchRules, seen: Snapshot, policies: Sequence[str]) -> None:
     """Name the rules without an effect."""
-    for each in unmatched(rules, seen.document, policies):
-        note(f"rules, line {each.line}", each.text)
+    for remark in unmatched(rules, seen.document, policies):
+        note(f"rules, line {remark.line}", remark.text)
 
 
 def _policies(parts: Worker, policy: Path | None) -> Rules | None:
     """The policies given, or those of the settings."""
     if policy:
         return parsed_file(policy, parse_policies)
-    found = parts.watch_settings.policy
-    return parse_policies(found.text, found.place) if found else None
+    text_file = parts.watch_settings.policy
+    return parse_policies(text_file.text, text_file.place) if text_file else None
 
 
 def _lake(root: str, policies: Rules | None, read: ReadCatalog) -> Snapshot:

@@ -150,9 +150,9 @@ async def _serve(channel: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=channel)
     runs = _Runtime()
     running: set[asyncio.Task[None]] = set()
-    wanted: Load = await receive(reader)
-    set_up(level=wanted.level, verbose=wanted.verbose)
-    writer.write(encode(await runs.load(wanted)))
+    wanted_receive: Load = await receive(reader)
+    set_up(level=wanted_receive.level, verbose=wanted_receive.verbose)
+    writer.write(encode(await runs.load(wanted_receive)))
 
     async def do(call: Invoke) -> None:
         try:
