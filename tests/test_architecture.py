@@ -214,14 +214,14 @@ def forbidden_imports(path: str, source: str) -> list[str]:
     """Yield the forbidden imports and reads of this file (by its path from the root), one sentence each."""
     module = _module(path)
     tree = _tree(source)
-    imports = [sentence for line, name in _imports(tree) for sentence in _judge(module, name, f"{path}:{line}")]
+    sentences = [sentence for line, name in _imports(tree) for sentence in _judge(module, name, f"{path}:{line}")]
     if _room_of(module) in ROOMS and module not in READ_ENVIRONMENT:
-        imports += [
+        sentences += [
             f"{path}:{line}: reads the environment: only shared/settings/reading.py may" for line in _environment(tree)
         ]
     if _room_of(module) in SHELLS and len(source.splitlines()) >= LONGEST_SHELL:
-        imports.append(f"{path}: a shell has fewer than {LONGEST_SHELL} lines: move what it does into shared")
-    return imports
+        sentences.append(f"{path}: a shell has fewer than {LONGEST_SHELL} lines: move what it does into shared")
+    return sentences
 
 
 def _module(path: str) -> str:

@@ -266,13 +266,13 @@ def neighbours(
 def coverage(view: LineageView, dataset: str | None, limit: int, offset: int) -> Coverage:
     """How many columns have a known source, of all data sets or of one."""
     document = view.document
-    written_processes = {end for process in document.processes for end in process.outputs}
+    written_datasets = {end for process in document.processes for end in process.outputs}
     unknown = Counter(document.columns[number].dataset for number in view.unknown)
     numbers = range(len(document.datasets)) if dataset is None else (dataset_number(view, dataset),)
     every = [
         CoveredDataset(
             dataset=document.datasets[number].qualified_name,
-            written=number in written_processes,
+            written=number in written_datasets,
             columns=len(view.columns.get(number, ())),
             unknown=unknown[number],
         )

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.atlas.entities import AssetEntity, process_entity
+from shared.atlas.entities import LAST_TESTS, AssetEntity, process_entity
 from shared.catalog.port import AssetKey
 from shared.openlineage.decoding import decode
 from shared.publishing.placeholders import merged_schema
@@ -221,10 +221,21 @@ def _comparable(
 
 
 def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
-    """Return the assets that processes refer to; withdrawn contributions may leave other placeholders."""
+    """Return the assets that processes refer to; withdrawn contributions may leave other placeholders. The results of
+    quality tests are left out: they travel with the next change, so they depend on the order of events.
+    """
     catalog = outcome.catalog
-    wanted_processes = {key for process in catalog.processes.values() for key in (*process.inputs, *process.outputs)}
-    return {key: catalog.assets.get(key) for key in wanted_processes}
+    asset_keys = {key for process in catalog.processes.values() for key in (*process.inputs, *process.outputs)}
+    return {key: _without_tests(catalog.assets.get(key)) for key in asset_keys}
+
+
+def _without_tests(asset: object) -> object:
+    if not isinstance(asset, AssetEntity):
+        return asset
+    attributes = tuple(
+        (name, value.partition(LAST_TESTS)[0] if isinstance(value, str) else value) for name, value in asset.attributes
+    )
+    return replace(asset, attributes=attributes)
 
 
 def _wrong_columns(outcome: Outcome) -> list[AssetKey]:

@@ -21,6 +21,8 @@ from shared.translation import reference as core
 from shared.translation.aggregate import SupersessionPolicy, aggregate
 from shared.translation.application.context import RunContext
 from shared.translation.application.plan_joins import JOINED
+from shared.translation.run.datasets import Place
+from shared.translation.run.quality import tests_by_asset
 from shared.translation.run.translate import lifecycle_events_in, translate
 from shared.translation.staging_elimination import eliminate_staging
 from tests.faults.expected_states import expected_states
@@ -91,20 +93,22 @@ def _runs(
         if not _is_ignored(event):
             events_by_run.setdefault(event.run_id, []).append(event)
     runs, dead = {}, set[str]()
+    events_of = {run_id: tuple(run_events) for run_id, run_events in events_by_run.items()}
     merged, joins = core._merged(events_by_run)
     for run_id, one in merged.items():
         run = _Run(merged=one, timed_out=times_out and one.ended is None)
         runs[run_id] = run
-        if names is not BUILT_IN and not _is_usable(run, names):
+        if names is not BUILT_IN and not _is_usable(run, events_of[run_id], names):
             dead.add(run_id)
     return runs, dead, joins
 
 
-def _is_usable(run: _Run, names: Names) -> bool:
+def _is_usable(run: _Run, events: Iterable[Event], names: Names) -> bool:
     try:
         context = RunContext(names=names)
         translate(run.merged, context, timed_out=run.timed_out)
         lifecycle_events_in(run.merged, context)
+        tests_by_asset(events, Place.of(context))
     except UNUSABLE:
         return False
     return True

@@ -123,10 +123,8 @@ def _problems(runs: Sequence[MergedRun], facets: Sequence[Mapping[str, object]],
         yield f"{len(unlike)} plans with joined={not joined}"
     yield from (f"a plan is missing: {facet['problem']}" for facet in facets if "problem" in facet)
     for name, truth in COLUMNS.items():
-        own_merged_datasets = [output for run in runs for output in run.outputs if output.key[1].endswith(f"/{name}")]
-        found = {
-            column: _sources(parts) for merged_dataset in own_merged_datasets for column, parts in merged_dataset.fields
-        }
+        own_outputs = [output for run in runs for output in run.outputs if output.key[1].endswith(f"/{name}")]
+        found = {column: _sources(parts) for merged_dataset in own_outputs for column, parts in merged_dataset.fields}
         if found != truth:
             yield f"{name} is {found}"
     if not any(run.ended == "FAIL" for run in runs):
