@@ -22,7 +22,7 @@ NOT_SET = -1
 
 class Kind(StrEnum):
     """How an input column reaches an output column. `OPAQUE`: at most, through code that Spark's plan does not show. A
-    condition only decides which rows are written. `CATALOG`: another program told the catalog so, without how.
+    condition only decides which rows are written. `CATALOG`: another program wrote it to the catalog.
     """
 
     IDENTITY = "identity"
