@@ -170,19 +170,18 @@ class HostStorage:
     def put_raw_message(self, queue: str, text: str) -> None:
         """Queue a text that needs no escaping in XML, without expiry.
 
-        A missing queue is created, as by AddMessageAndCreateIfNotExistsAsync of the WebJobs SDK.
+        A missing queue is created, as by AddMessageAndCreateIfNotExistsAsync of the WebJobs SDK; the call after that is
+        counted apart.
         """
-        if not self._put(queue, text, accept=(_NOT_FOUND,)):
+        if not self._put(queue, text, "put message", accept=(_NOT_FOUND,)):
             self.create_queue(queue)
-            self._put(queue, text)
+            self._put(queue, text, "put message again")
 
-    def _put(self, queue: str, text: str, accept: tuple[int, ...] = ()) -> bool:
-        """Queue a text. False if the queue is missing, and this status accepted."""
+    def _put(self, queue: str, text: str, kind: str, accept: tuple[int, ...] = ()) -> bool:
+        """Queue a text, counted as `kind`. False if the queue is missing, and this status accepted."""
         body = f"<QueueMessage><MessageText>{text}</MessageText></QueueMessage>".encode()
         url = f"{self._queues}/{queue}/messages"
-        return (
-            self._call("put message", "POST", url, {"messagettl": "-1"}, body=body, accept=accept).status != _NOT_FOUND
-        )
+        return self._call(kind, "POST", url, {"messagettl": "-1"}, body=body, accept=accept).status != _NOT_FOUND
 
     def get_messages(self, queue: str, count: int, visibility: int) -> list[QueueMessage]:
         """Take up to `count` (at most 32) messages for `visibility` seconds."""
