@@ -274,7 +274,6 @@ class _Work:
             if commit.fits or (len(first_runs) <= 1 and not is_whole):
                 break
             first_runs, is_whole = dict(list(first_runs.items())[: max(1, len(first_runs) // 2)]), False
-        self._withdraw_letters(folded, runs)
         arrived = max((run.arrived for run in runs.values() if run.arrived), default=None)
         marks = [
             Mark(
@@ -296,6 +295,7 @@ class _Work:
         if not commit.execute(storage, self.processor.memory):
             self._start_over()
             return False
+        self._withdraw_letters(folded, runs)
         self._note(folded)
         self.has_marks = self.has_marks or any(mark.kind != FORWARD_KIND for mark in marks)
         self.pending -= runs.keys()
@@ -314,8 +314,9 @@ class _Work:
         return (run_id for run_id, record in folded.records.items() if record.changes_lineage(runs[run_id].record))
 
     def _withdraw_letters(self, folded: Folded, runs: Mapping[str, RunInput]) -> None:
-        """Take back that a run can't be used which can be now, before that is committed: whoever dies in between folds
-        it again.
+        """Take back that a run could not be used, which can be now.
+
+        Of a worker that dies before it, the letter counts no more all the same, and closing the run withdraws it.
         """
         for run_id, record in folded.records.items():
             previous = runs[run_id].record
@@ -375,6 +376,9 @@ class _Work:
             for reference in folded.records[run_id].events:
                 event = event_of_reference(run_id, reference)
                 add_dead_letter(processor.storage, event.blob, event.digest, error, processor.telemetry)
+            current = read_record(processor.storage, self.application, run_id)
+            if current and current.verdict is not State.DEAD and not current.home:  # a faster worker could use it
+                withdraw_letters(processor.storage, sorted(folded.records[run_id].digests))
         for run_id, record in folded.records.items():
             self.records[run_id] = record
             if record.home:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from shared.applications.fold import CLOSED
+from shared.events.dead_letters import DISCARDED, UNUSABLE, DeadLetter
 from shared.reading.values import RecordedRun
 from shared.records.ledger import LedgerEntry
 from shared.records.publish_queue import QueueEntry
@@ -47,6 +48,18 @@ class ProcessStates:
             held=frozenset(held),
             reasons={entry.process: entry.why for entry in ledger if entry.why},
         )
+
+
+def outcome_of_letter(
+    letter: DeadLetter, run: RecordedRun | None, event: StoredEvent | None
+) -> tuple[EventState, str] | None:
+    """The state of an event (None: a blob with a foreign name) with a dead letter, and the reason.
+
+    None where its run can be used by now: a worker that was slow, or died, wrote the letter after another one's commit.
+    """
+    if letter.reason == UNUSABLE and run and event and run.has_folded(event) and run.state is not State.DEAD:
+        return None
+    return (EventState.SKIPPED, DISCARDED) if letter.discarded else (EventState.DEAD, letter.reason)
 
 
 def outcome_of(run: RecordedRun | None, event: StoredEvent, processes: ProcessStates) -> tuple[EventState, str]:

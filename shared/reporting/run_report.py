@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shared.applications.fold import CLOSED
-from shared.events.dead_letters import DISCARDED, DeadLetter, dead_letter
+from shared.events.dead_letters import DeadLetter, dead_letter
 from shared.reading.progress import Progress, no_progress
 from shared.reading.reader import RecordReader
 from shared.reading.values import EventRecord, RecordedRun
 from shared.records.ledger import ledger_entry
 from shared.records.publish_queue import read_queue
 from shared.records.states import EventState, LedgerState, State
-from shared.reporting.run_outcomes import ProcessStates, Waiting, outcome_of
+from shared.reporting.run_outcomes import ProcessStates, Waiting, outcome_of, outcome_of_letter
 from shared.storage.port import Storage
 from shared.storage_layout import QUEUE_PARTITION, SHADOW
 from shared.sweeping.retries import retry_states
@@ -166,8 +166,8 @@ def _processes(storage: Storage, run: RecordedRun) -> tuple[list[ProcessReport],
 
 def _event(storage: Storage, record: EventRecord, run: RecordedRun, states: ProcessStates) -> EventReport:
     letter: DeadLetter | None = dead_letter(storage, record.event.digest)
-    if letter:
-        state, reason = (EventState.SKIPPED, DISCARDED) if letter.discarded else (EventState.DEAD, letter.reason)
+    if letter and (outcome := outcome_of_letter(letter, run, record.event)):
+        state, reason = outcome
     elif record.outcome:
         state, reason = EventState(record.outcome[0]), record.outcome[1]
     else:

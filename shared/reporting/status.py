@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from shared.events.dead_letters import DISCARDED, DeadLetter, dead_letters
+from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.publishing.shadow import Shadow, held_back
 from shared.publishing.shadow import counted as summed
 from shared.reading.progress import Progress, counted, no_progress
@@ -23,7 +23,7 @@ from shared.records.ledger import ledger_entries
 from shared.records.publish_queue import read_queue
 from shared.records.states import EventState
 from shared.reporting.column_sources import ColumnSources
-from shared.reporting.run_outcomes import ProcessStates, Waiting, outcome_of
+from shared.reporting.run_outcomes import ProcessStates, Waiting, outcome_of, outcome_of_letter
 from shared.storage.port import Storage
 from shared.storage_layout import REFUSED, StoredEvent, digest_of
 from shared.sweeping.listing import SWEEP
@@ -224,8 +224,8 @@ class _Known:
             job=(run.job if run else "") or (letter.job if letter else ""),
             sender=run.sender if run else "",
         )
-        if letter:
-            state, reason = (EventState.SKIPPED, DISCARDED) if letter.discarded else (EventState.DEAD, "")
+        if letter and (outcome := outcome_of_letter(letter, run, event)):
+            state, reason = outcome
         elif event is None:
             state, reason = EventState.WAITING, Waiting.PARSER
         else:

@@ -24,7 +24,7 @@ from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import ContentLost
 from shared.events.archive_index import ArchiveMissing
 from shared.events.archive_writer import Batch, Item, begin, end, pending_batch, write_batch
-from shared.events.dead_letters import DISCARDED, dead_letters
+from shared.events.dead_letters import DISCARDED, UNUSABLE, dead_letters, withdraw_letters
 from shared.records.checkpoint import ARCHIVE as ARCHIVE_CHECKPOINT
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import PROCESS_KIND, Mark, leave_marks, pending_targets
@@ -115,7 +115,8 @@ class _Archiving:
         self._storage, self._options, self._places, self._now = storage, options, places, now
         self._calls = ParallelMap(at_once=options.at_once, beat=may_continue)
         letters = [letter for letter in dead_letters(storage) if letter.place]
-        self._blocked = {letter.place.run_id for letter in letters if letter.place and not letter.discarded}
+        self._letters = [letter for letter in letters if not letter.discarded]
+        self._blocked = {letter.place.run_id for letter in self._letters if letter.place}
         self._discarded = {letter.digest for letter in letters if letter.discarded}
         self._pending: frozenset[str] | None = None
         self._ledger: dict[str, LedgerEntry] = {}
@@ -235,6 +236,7 @@ class _Archiving:
             _LOG.error("application stays open application=%s error=%s", application, error)
             return {}
         records = dict(snapshot.records)
+        self._withdraw_letters(records)
         stand_ins = snapshot.state.stand_ins()
         closing = {
             run_id: replace_closed(record, self._now, outcome)
@@ -257,6 +259,14 @@ class _Archiving:
             if len(part) < len(closing):
                 snapshot = read_whole(self._storage, application)
         return records
+
+    def _withdraw_letters(self, records: Mapping[str, RunRecord]) -> None:
+        """Withdraw the letters of runs that can be used by now: their writer died before it saw that."""
+        for letter in self._letters:
+            record = records.get(letter.place.run_id) if letter.place and letter.reason == UNUSABLE else None
+            if record and not record.home and record.verdict is not State.DEAD and letter.digest in record.digests:
+                withdraw_letters(self._storage, [letter.digest])
+                self._blocked.discard(record.run_id)
 
     def _forget_later(self, application: str) -> None:
         put_closed(self._storage, application, rounded(self._now + self._options.keep_runs, self._now))

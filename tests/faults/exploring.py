@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from shared.errors import Retry
+from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import decode
 from shared.reporting.status import status
 from shared.storage_layout import EVENTS, digest_of, stored
@@ -78,7 +79,8 @@ def stall(seconds: float) -> Job:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """A small history: `stored` events, and what happened `before` to them; then `actors` with their jobs, each in a
-    process of its own. `sent`: the events that actors send. `closing`: when runs are closed and forgotten.
+    process of its own. `sent`: the events that actors send. `closing`: when runs are closed and forgotten; `names`: the
+    naming rules.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Case:
     before: tuple[Job, ...] = ()
     sent: tuple[bytes, ...] = ()
     closing: ClosingOptions = NOT_CLOSING
+    names: Names = BUILT_IN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +167,7 @@ class _Actors:
     def _replayed(self, position: _Position) -> tuple[Call, int]:
         actor, first, began = self._origins[position]
         way = Way(self._answers[position], began)
-        process = _process(way.storage, way.catalog, way, self._case.closing)
+        process = _process(way.storage, way.catalog, way, self._case)
         jobs = self._case.actors[self.names[actor]]
         number = first
         try:
@@ -181,7 +184,7 @@ class _Actors:
         return jobs[number] if number < len(jobs) else None
 
 
-def _process(storage: Any, catalog: Any, clock: Any, closing: ClosingOptions) -> FunctionsProcess:
+def _process(storage: Any, catalog: Any, clock: Any, case: Case) -> FunctionsProcess:
     surroundings = Surroundings(
         storage=storage,
         catalog=catalog,
@@ -189,7 +192,8 @@ def _process(storage: Any, catalog: Any, clock: Any, closing: ClosingOptions) ->
         seconds=lambda: float(clock.time),
         end_timeout=NEVER,
         quiet=NEVER,
-        closing=closing,
+        closing=case.closing,
+        names=case.names,
     )
     return FunctionsProcess(surroundings)
 
@@ -250,7 +254,7 @@ class _Exploration:
 
     def _first(self) -> _State:
         world = World(storage=Store(), catalog=Catalog())
-        process = _process(world.storage, world.catalog, _Clock(world.storage), self._case.closing)
+        process = _process(world.storage, world.catalog, _Clock(world.storage), self._case)
         for body in self._case.stored:
             process.receive(body)
         world.storage.time = _SWEPT_AFTER
@@ -339,7 +343,7 @@ class _Exploration:
     def _settled(self, world: World) -> list[str]:
         storage, catalog = world.storage, world.catalog
         closing = self._case.closing
-        process = _process(storage, catalog, _Clock(storage), closing)
+        process = _process(storage, catalog, _Clock(storage), self._case)
 
         def tick() -> None:
             process.sweep()
@@ -361,7 +365,8 @@ class _Exploration:
             calm_after=ticks,
         )
         bodies = (*self._case.stored, *self._case.sent)
-        return differences(outcome, bodies, Scenario(closing=closing.quiet), self._ends_of)
+        scenario = Scenario(closing=closing.quiet, names=self._case.names)
+        return differences(outcome, bodies, scenario, self._ends_of)
 
     def _ends_of(self, kept: Sequence[bytes], scenario: Scenario) -> tuple[Outcome, PureEnd]:
         if tuple(kept) not in self._expected:

@@ -24,6 +24,7 @@ from tests.faults.exploring import (
     stall,
     sweep,
 )
+from tests.faults.task_histories import UNUSABLE_NAMES
 from tests.support.events import DAY, event, run_id, write
 from tests.support.plans_alone import plan_event
 
@@ -33,6 +34,7 @@ _SECOND = write("s", "app", "10:05", "/b")
 _DROPPED = event("d", "COMPLETE", "10:30:00", outputs=["/out"], states={"/out": ("DROP", "")}, application="app")
 _ONWARD = event("o", "COMPLETE", "10:20:00", inputs=["/out"], outputs=["/last"], application="app")
 _FAILED = event("r", "FAIL", "10:40:00", inputs=["/a"], outputs=["/out"], application="app")
+_UNUSABLE = event("r", "COMPLETE", "10:00:30", inputs=["/a"], outputs=["/unusable/a"], application="app")
 _NEWER = write("n", "newer", "12:00", "/c")
 _NEWER_END = event("newer", "COMPLETE", "12:30:00")
 _NEWER_FAILED = event("newer", "FAIL", "12:31:00")
@@ -165,6 +167,13 @@ CASES: tuple[Case, ...] = (
         before=(deliver(_RUN[1]), publish()),
         sent=(_SECOND[1],),
         actors={"one": _arrives(_SECOND[1]), "time": (stall(180.0),), **_PUBLISHER},
+    ),
+    Case(
+        name="a run that can be used after all",
+        stored=(_UNUSABLE,),
+        sent=(_FAILED,),
+        actors={"one": (deliver(_UNUSABLE),), "two": _arrives(_FAILED)},
+        names=UNUSABLE_NAMES,
     ),
     Case(
         name="closing beside a late event",

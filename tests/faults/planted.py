@@ -368,6 +368,20 @@ MISTAKES: tuple[Mistake, ...] = (
         mistaken="",
         tests=("tests/shared/applications/test_delivery.py",),
     ),
+    Mistake(
+        name="a slow worker's letter of a run that another one can use counts",
+        file="shared/reporting/run_outcomes.py",
+        original="    if letter.reason == UNUSABLE and run",
+        mistaken="    if False and run",
+        tests=("tests/shared/sweeping/test_closing.py",),
+    ),
+    Mistake(
+        name="a slow worker's letter of a run that another one can use stays",
+        file=_CLOSING,
+        original="        self._withdraw_letters(records)\n",
+        mistaken="",
+        tests=("tests/shared/sweeping/test_closing.py",),
+    ),
     # --- reports
     Mistake(
         name="status does not ask what staging elimination left of a process",

@@ -9,8 +9,10 @@ import pytest
 
 from shared.events.archive_index import indexes_below, stored_packed
 from shared.events.archive_writer import counted_files
+from shared.events.dead_letters import add_dead_letter, dead_letters
 from shared.records.publish_queue import pending_targets
 from shared.records.states import State
+from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import APPLICATIONS, ARCHIVE, CONTROL, COUNTS, EVENTS, IGNORED, RUN
@@ -81,6 +83,16 @@ def test_a_later_event_of_a_closed_run_is_skipped_as_closed() -> None:
     pass_days(world, 3)
     assert counts(world)["skipped|closed"] == 1
     assert sum(counts(world).values()) == 2
+
+
+def test_a_dead_letter_that_a_slow_worker_wrote_of_a_usable_run_is_withdrawn() -> None:
+    world = closing_world()
+    (complete,) = world.receive(copy("COMPLETE", "10:00:01"))
+    world.deliver(complete)
+    add_dead_letter(world.storage, complete.blob, complete.digest, KeyError("host"))
+    assert status(world.memory).dead == 0
+    assert pass_days(world, 3).archived == 1
+    assert list(dead_letters(world.memory)) == []
 
 
 def test_a_run_is_not_closed_while_an_event_of_it_lies_in_another_application() -> None:
