@@ -106,6 +106,7 @@ PROOFS: dict[str, str] = {
     "python -m tests.plan_truth.tpcds": "tests/plan_truth/test_comparison.py",
     "python -m tests.plan_truth.tracer": "tests/plan_truth/test_tracer.py",
     "python -m tests.soak": "tests/e2e/test_soak.py",
+    "python -m tests.support.troubled_catalog": "tests/local/test_catalog_troubles.py",
     "python3 -m throughline.cli.deploy": "tests/infra/test_deploy.py",
     "curl -H": "tests/local/test_catalog_troubles.py",
     "curl --get": "tests/local/test_lineage_function.py",

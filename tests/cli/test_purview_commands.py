@@ -27,6 +27,7 @@ from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions
 from tests.support.placeholder_columns import TABLE, X, copy_run, publish_options, settle
 from tests.support.publishing import publish
+from tests.support.troubled_catalog import TroubledCatalog
 from throughline.cli.checks.catalog import KNOWN, check_catalog
 from throughline.cli.checks.findings import CheckResult, CheckState
 from throughline.cli.main import app
@@ -338,16 +339,13 @@ def test_an_account_is_found_by_its_endpoint_and_a_plain_atlas_is_none(server: C
     assert account_at(server.atlas_endpoint, server.token) is None
 
 
-def test_an_expired_token_is_renewed_before_the_next_call(server: CatalogServer) -> None:
-    credential = Credential(server.token)
-    parts = worker(server.endpoint, credential)
+def test_an_expired_token_is_renewed_before_the_next_call(troubled_catalog: TroubledCatalog) -> None:
+    credential = Credential(troubled_catalog.token)
+    parts = worker(troubled_catalog.endpoint, credential)
     assert parts.catalog.find([TABLE]) == {}
-    server.have_troubles("expire:every=1")
-    try:
-        with pytest.raises(CatalogRefused):
-            parts.catalog.find([TABLE])
-        server.have_troubles()
-        credential.token = server.good_token()
-        assert parts.catalog.find([TABLE]) == {}, "a credential is asked at each call, and itself keeps its token"
-    finally:
-        server.have_troubles()
+    troubled_catalog.have_troubles("expire:every=1")
+    with pytest.raises(CatalogRefused):
+        parts.catalog.find([TABLE])
+    troubled_catalog.have_troubles()
+    credential.token = troubled_catalog.good_token()
+    assert parts.catalog.find([TABLE]) == {}, "a credential is asked at each call, and itself keeps its token"

@@ -4,7 +4,7 @@ import logging
 import sys
 
 from tests.hostile.runs import HEALED_AFTER, HOSTILE, POISONS, ROUNDS, SEARCHED, Run, publish_all_against
-from throughline.local.catalog.server import CatalogServer
+from tests.support.troubled_catalog import TroubledCatalog
 
 _FORM = "{:46} {:>6} {:>6} {:>7} {:>8} {:>8}\n"
 
@@ -14,7 +14,7 @@ def main() -> int:
     logging.disable()
     sys.stdout.write(_FORM.format("", "calls", "well", "ratio", "minutes", "arrived"))
     good = True
-    with CatalogServer() as server:
+    with TroubledCatalog() as server:
         for search in (False, True):
             calm = publish_all_against(server, search=search)
             good &= _report("calm, all searched for" if search else "calm", calm, calm)

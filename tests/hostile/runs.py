@@ -17,7 +17,7 @@ from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import write
 from tests.support.publishing import post_and_settle, publish
-from throughline.local.catalog.server import CatalogServer
+from tests.support.troubled_catalog import TroubledCatalog
 
 PROCESSES = 120
 BATCH = 10
@@ -51,7 +51,7 @@ class Time:
 class Renewing:
     """A credential that keeps its token, and requests another one after a number of calls."""
 
-    def __init__(self, server: CatalogServer) -> None:
+    def __init__(self, server: TroubledCatalog) -> None:
         self._server = server
         self._token = server.token
         self._asked = 0
@@ -80,7 +80,7 @@ class Run:
     minutes: float
 
 
-def publish_all_against(server: CatalogServer, *troubles: str, search: bool = False, heal_after: int = ROUNDS) -> Run:
+def publish_all_against(server: TroubledCatalog, *troubles: str, search: bool = False, heal_after: int = ROUNDS) -> Run:
     """Publish everything to an empty catalog with these troubles, which end after `heal_after` rounds."""
     server.have_troubles()
     server.reset(types=True)

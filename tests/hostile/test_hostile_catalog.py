@@ -9,30 +9,30 @@ import pytest
 
 from shared.reporting.status import status
 from tests.hostile.runs import BATCH, HEALED_AFTER, HOSTILE, POISONS, PROCESSES, SEARCHED, Run, publish_all_against
-from throughline.local.catalog.server import CatalogServer
+from tests.support.troubled_catalog import TroubledCatalog
 
 
 @pytest.fixture(scope="module")
-def calm(catalog_server: CatalogServer) -> Run:
+def calm(troubled_server: TroubledCatalog) -> Run:
     """A run without failures."""
-    return publish_all_against(catalog_server)
+    return publish_all_against(troubled_server)
 
 
 @pytest.fixture(scope="module")
-def calm_searching(catalog_server: CatalogServer) -> Run:
+def calm_searching(troubled_server: TroubledCatalog) -> Run:
     """A run without failures in which each data set is searched for."""
-    return publish_all_against(catalog_server, search=True)
+    return publish_all_against(troubled_server, search=True)
 
 
 @pytest.fixture
-def server(catalog_server: CatalogServer) -> Iterator[CatalogServer]:
+def server(troubled_server: TroubledCatalog) -> Iterator[TroubledCatalog]:
     """The catalog; its troubles are removed afterwards."""
-    yield catalog_server
-    catalog_server.have_troubles()
+    yield troubled_server
+    troubled_server.have_troubles()
 
 
 @pytest.mark.parametrize("troubles", HOSTILE.values(), ids=HOSTILE)
-def test_all_lineage_arrives_in_few_calls(server: CatalogServer, calm: Run, troubles: tuple[str, ...]) -> None:
+def test_all_lineage_arrives_in_few_calls(server: TroubledCatalog, calm: Run, troubles: tuple[str, ...]) -> None:
     run = publish_all_against(server, *troubles)
     assert run.held == calm.held
     assert run.left == 0
@@ -42,7 +42,7 @@ def test_all_lineage_arrives_in_few_calls(server: CatalogServer, calm: Run, trou
 
 @pytest.mark.parametrize("name", SEARCHED)
 def test_searching_progresses_however_few_calls_succeed_in_a_row(
-    server: CatalogServer, calm_searching: Run, name: str
+    server: TroubledCatalog, calm_searching: Run, name: str
 ) -> None:
     """A batch takes more calls than the catalog answers before it throttles: partial results must be kept."""
     run = publish_all_against(server, *HOSTILE[name], search=True)
@@ -53,7 +53,7 @@ def test_searching_progresses_however_few_calls_succeed_in_a_row(
 
 @pytest.mark.parametrize("troubles", POISONS.values(), ids=POISONS)
 def test_one_refused_entity_does_not_affect_the_others(
-    server: CatalogServer, calm: Run, troubles: tuple[str, ...]
+    server: TroubledCatalog, calm: Run, troubles: tuple[str, ...]
 ) -> None:
     run = publish_all_against(server, *troubles, heal_after=HEALED_AFTER)
     assert run.held == calm.held

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.troubled_catalog import TroubledCatalog
 from throughline.local.catalog.server import CatalogServer
 
 
@@ -20,3 +21,19 @@ def fresh_catalog(catalog_server: CatalogServer) -> CatalogServer:
     catalog_server.reset(types=True)
     catalog_server.reset_calls()
     return catalog_server
+
+
+@pytest.fixture(scope="session")
+def troubled_server() -> Iterator[TroubledCatalog]:
+    """A running catalog whose calls can be made to fail; earlier tests may have left entities in it."""
+    with TroubledCatalog() as server:
+        yield server
+
+
+@pytest.fixture
+def troubled_catalog(troubled_server: TroubledCatalog) -> Iterator[TroubledCatalog]:
+    """A catalog without entities and troubles, and all counts at zero; the test's troubles end with it."""
+    troubled_server.reset(types=True)
+    troubled_server.reset_calls()
+    yield troubled_server
+    troubled_server.have_troubles()

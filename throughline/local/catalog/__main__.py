@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 import uvicorn
 
 from throughline.local.catalog import LOCAL_TOKEN
-from throughline.local.catalog.http.app import make_app
-from throughline.local.catalog.http.troubles import KINDS, Trouble, TroubleError, Troubles
+from throughline.local.catalog.http.app import CatalogApp
 from throughline.local.catalog.http.verbs import Catalog
 from throughline.local.catalog.store import MEMORY, Store
 from throughline.local.process.listening import PortError, listen
@@ -37,12 +36,12 @@ class StartError(Exception):
     """The catalog can't start; the message says why and what to do."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, app_type: type[CatalogApp] = CatalogApp) -> int:
     """Serve until a signal; return the exit code (2: could not start)."""
     options = _parser().parse_args(arguments)
     try:
         with _alone(options.data), _listen(options) as listener:
-            _serve(options, listener)
+            _serve(options, listener, app_type)
     except StartError as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -65,14 +64,6 @@ def _parser() -> argparse.ArgumentParser:
         choices=["soft", "hard"],
         default="soft",
         help="soft: mark deleted entities and keep them, Atlas' default; hard: remove them",
-    )
-    parser.add_argument(
-        "--trouble",
-        action="append",
-        default=[],
-        metavar="KIND[:option=value,…]",
-        help="inject a failure, as in throttle:every=10,row=5,after=2 or choke:name=/orders; repeatable; POST "
-        f"/admin/troubles changes it at run time. {'; '.join(f'{name}: {kind.what}' for name, kind in KINDS.items())}",
     )
     parser.add_argument(
         "--types",
@@ -112,18 +103,14 @@ def _listen(options: argparse.Namespace) -> socket.socket:
         raise StartError(str(error)) from error
 
 
-def _serve(options: argparse.Namespace, listener: socket.socket) -> None:
+def _serve(options: argparse.Namespace, listener: socket.socket, app_type: type[CatalogApp]) -> None:
     try:
         store = Store(options.data)
     except sqlite3.Error as error:
         raise StartError(f"Can't use {options.data} as the catalog's data: {error}.") from error
-    try:
-        troubles = Troubles(map(Trouble.of, options.trouble))
-    except TroubleError as error:
-        raise StartError(f"--trouble: {error}.") from error
     catalog = Catalog(store, soft=options.deletes == "soft", plain=options.types == "plain")
     config = uvicorn.Config(
-        make_app(catalog, troubles, token=options.token),
+        app_type(catalog, token=options.token).asgi(),
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,

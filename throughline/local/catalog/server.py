@@ -31,6 +31,9 @@ class CatalogServer:
     case. Raises CatalogStartError when the port or the data is in use, or the child does not answer in 30 s.
     """
 
+    module = "throughline.local.catalog"
+    """The module that the child runs."""
+
     def __init__(
         self,
         *,
@@ -101,7 +104,7 @@ class CatalogServer:
                 # S603: our own program, with our own arguments.
                 self._child = subprocess.Popen(  # noqa: S603
                     [
-                        *(sys.executable, "-m", "throughline.local.catalog", "--fd", str(listener.fileno())),
+                        *(sys.executable, "-m", self.module, "--fd", str(listener.fileno())),
                         *("--data", self._data, "--token", self.token, "--deletes", self._deletes),
                         *("--types", self._types, "--stop-with-stdin"),
                     ],
@@ -130,29 +133,18 @@ class CatalogServer:
 
     def calls(self) -> dict[str, Any]:
         """Return the counts of calls (`GET /admin/calls`)."""
-        return self._admin("GET", "calls")
+        return self.admin("GET", "calls")
 
     def reset_calls(self) -> None:
         """Reset the counts of calls."""
-        self._admin("POST", "calls/reset")
+        self.admin("POST", "calls/reset")
 
     def reset(self, *, types: bool = False) -> None:
         """Delete all entities and, with `types`, the type definitions that are not built in."""
-        self._admin("POST", f"reset?types={str(types).lower()}")
+        self.admin("POST", f"reset?types={str(types).lower()}")
 
-    def have_troubles(self, *troubles: str) -> None:
-        """Inject these failures (see `throughline.local.catalog.http.troubles`); without arguments, stop injecting."""
-        self._admin("POST", "troubles", {"troubles": troubles})
-
-    def troubles(self) -> dict[str, int]:
-        """Return how often each injected failure occurred."""
-        return {each["trouble"]: each["struck"] for each in self._admin("GET", "troubles")["troubles"]}
-
-    def good_token(self) -> str:
-        """Return the valid token: a new one each time it has expired."""
-        return str(self._admin("GET", "token")["token"])
-
-    def _admin(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def admin(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Return the answer of a page of the catalog's own administration."""
         headers = {"Authorization": f"Bearer {self.token}"}
         url = f"{self.url}/admin/{path}"
         response = requests.request(method, url, json=body, headers=headers, timeout=_CALL_SECONDS)

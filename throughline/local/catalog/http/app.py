@@ -1,11 +1,9 @@
 """The catalog over HTTP: paths, credentials, JSON, and counting. The verbs themselves are in `verbs`."""
 
-import asyncio
 import base64
 import hmac
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -15,7 +13,6 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 
 from throughline.local.catalog.errors import CatalogError, Fault
-from throughline.local.catalog.http.troubles import Does, Trouble, TroubleError, Troubles
 from throughline.local.catalog.http.verbs import NOTHING, PURVIEW, VERBS, Call, Catalog, Verb, run
 from throughline.local.catalog.purview import OWNER
 
@@ -30,7 +27,8 @@ _NO_CREDENTIALS = (
     "catalog's token.</p></body></html>"
 )
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+AdminPage = Callable[[Mapping[str, str], Any], Any]
+"""Takes the query and the JSON body of a call, returns the answer; ValueError: the call is wrong."""
 
 
 class JsonResponse(Response):
@@ -43,148 +41,104 @@ class JsonResponse(Response):
         return orjson.dumps(content)
 
 
-def make_app(catalog: Catalog, troubles: Troubles, *, token: str) -> Starlette:
-    """Return the application that serves a catalog to clients with this token."""
+class CatalogApp:
+    """The application that serves a catalog to clients with this token. Tests override `answer` to let calls fail."""
 
-    def route(verb: Verb, prefix: str, *, basic: bool = False) -> Route:
-        return Route(
-            f"{prefix}/{verb.path}", _endpoint(catalog, troubles, verb, token, basic=basic), methods=[verb.method]
+    def __init__(self, catalog: Catalog, *, token: str) -> None:
+        self.catalog = catalog
+        self._token = token
+
+    @property
+    def token(self) -> str:
+        """The token that clients send."""
+        return self._token
+
+    def asgi(self) -> Starlette:
+        """Return the ASGI application."""
+        return Starlette(
+            routes=[
+                *(Mount(root, routes=self._v2_routes(basic=False)) for root in PURVIEW_ROOTS),
+                *(self._route(verb, "") for verb in PURVIEW),
+                # As on real servers, the status needs no credentials: clients wait for it before they log in.
+                Mount(ATLAS_ROOT, routes=[*self._v2_routes(basic=True), Route("/admin/status", _status)]),
+                *(self._admin_route(*page) for page in self.admin_pages()),
+            ],
+            exception_handlers={404: _no_such_path},
+            lifespan=self._lifespan,
         )
 
-    def v2_routes(*, basic: bool) -> list[Route]:
-        # `entity/bulk` before `entity/{place}`: the first route that fits is taken.
-        verbs = sorted(VERBS, key=lambda verb: [part.startswith("{") for part in verb.path.split("/")])
-        return [route(verb, "/v2", basic=basic) for verb in verbs]
+    async def answer(self, verb: Verb, call: Call) -> Response:
+        """Answer a call with valid credentials."""
+        return self.run(verb, call)
+
+    def run(self, verb: Verb, call: Call) -> Response:
+        """Run a verb. Nothing is awaited meanwhile, so calls don't interleave."""
+        try:
+            answer = run(self.catalog, verb, call)
+        except CatalogError as error:
+            return JsonResponse(error.to_json(), status_code=error.fault.status)
+        return Response(status_code=204) if answer is NOTHING else JsonResponse(answer)
+
+    def admin_pages(self) -> Iterable[tuple[str, str, AdminPage]]:
+        """Yield method, path and function of the catalog's own administration, which Atlas does not have."""
+
+        def reset_calls(_query: Mapping[str, str], _body: Any) -> Any:
+            self.catalog.store.forget_calls()
+            return self.catalog.calls()
+
+        def reset(query: Mapping[str, str], _body: Any) -> Any:
+            self.catalog.reset(types=query.get("types", "").lower() == "true")
+            return self.catalog.calls()
+
+        yield "GET", "/admin/calls", lambda _query, _body: self.catalog.calls()
+        yield "POST", "/admin/calls/reset", reset_calls
+        yield "POST", "/admin/reset", reset
 
     @asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         yield
-        catalog.store.close()
+        self.catalog.store.close()
 
-    return Starlette(
-        routes=[
-            *(Mount(root, routes=v2_routes(basic=False)) for root in PURVIEW_ROOTS),
-            *(route(verb, "") for verb in PURVIEW),
-            # As on real servers, the status needs no credentials: clients wait for it before they log in.
-            Mount(ATLAS_ROOT, routes=[*v2_routes(basic=True), Route("/admin/status", _status)]),
-            *_admin_routes(catalog, troubles, token),
-        ],
-        exception_handlers={404: _no_such_path},
-        lifespan=lifespan,
-    )
+    def _v2_routes(self, *, basic: bool) -> list[Route]:
+        # `entity/bulk` before `entity/{place}`: the first route that fits is taken.
+        verbs = sorted(VERBS, key=lambda verb: [part.startswith("{") for part in verb.path.split("/")])
+        return [self._route(verb, "/v2", basic=basic) for verb in verbs]
 
-
-def _admin_routes(catalog: Catalog, troubles: Troubles, token: str) -> list[Route]:
-    """Return the routes of the catalog's own administration, which Atlas does not have."""
-
-    async def reset_calls(_request: Request) -> Any:
-        catalog.store.forget_calls()
-        return catalog.calls()
-
-    async def reset(request: Request) -> Any:
-        catalog.reset(types=request.query_params.get("types", "").lower() == "true")
-        return catalog.calls()
-
-    async def set_troubles(request: Request) -> Any:
-        body = await _body(request) or {}
-        troubles.become([Trouble.of(str(text)) for text in body.get("troubles", ())])
-        return troubles.to_json()
-
-    def always(answer: Callable[[], Any]) -> Callable[[Request], Awaitable[Any]]:
-        async def respond(_request: Request) -> Any:
-            return answer()
-
-        return respond
-
-    def route(method: str, path: str, respond: Callable[[Request], Awaitable[Any]]) -> Route:
+    def _route(self, verb: Verb, prefix: str, *, basic: bool = False) -> Route:
         async def endpoint(request: Request) -> Response:
-            if _caller(request, token, basic=False) != OWNER:
-                return _refused()
+            status = 500  # if no answer is made: an unexpected exception
             try:
-                return JsonResponse(await respond(request))
-            except (CatalogError, TroubleError) as error:
-                return JsonResponse({"error": str(error)}, status_code=400)
+                response = await self._endpoint(request, verb, basic=basic)
+                status = response.status_code
+            finally:
+                self.catalog.store.count_call(verb.name, status, writes=verb.writes)
+            return response
 
-        return Route(path, endpoint, methods=[method])
+        return Route(f"{prefix}/{verb.path}", endpoint, methods=[verb.method])
 
-    return [
-        route("GET", "/admin/calls", always(catalog.calls)),
-        route("POST", "/admin/calls/reset", reset_calls),
-        route("POST", "/admin/reset", reset),
-        route("GET", "/admin/troubles", always(troubles.to_json)),
-        route("POST", "/admin/troubles", set_troubles),
-        route("GET", "/admin/token", always(lambda: {"token": troubles.token(token)})),
-    ]
-
-
-def _endpoint(catalog: Catalog, troubles: Troubles, verb: Verb, token: str, *, basic: bool) -> Endpoint:
-    async def answer(request: Request, caller: str) -> Response:
+    async def _endpoint(self, request: Request, verb: Verb, *, basic: bool) -> Response:
+        caller = _caller(request, self.token, basic=basic)
+        if not caller:
+            return refused()
         try:
             body = await _body(request)
         except CatalogError as error:
             return JsonResponse(error.to_json(), status_code=error.fault.status)
         except ClientDisconnect:
             return Response(status_code=400)  # it is counted, and never read
-        call = Call(path=request.path_params, query=tuple(request.query_params.multi_items()), body=body, caller=caller)
-        text = f"{call.query}{orjson.dumps(body).decode()}"
-        trouble = troubles.strike(verb.name, writes=verb.writes, text=text)
-        return await _struck(catalog, verb, call, trouble) if trouble else _run(catalog, verb, call)
+        query = tuple(request.query_params.multi_items())
+        return await self.answer(verb, Call(path=request.path_params, query=query, body=body, caller=caller))
 
-    async def endpoint(request: Request) -> Response:
-        status = 500  # if no answer is made: an unexpected exception
-        try:
-            caller = _caller(request, troubles.token(token), basic=basic)
-            response = await answer(request, caller) if caller else _refused()
-            status = response.status_code
-        finally:
-            catalog.store.count_call(verb.name, status, writes=verb.writes)
-        return response
+    def _admin_route(self, method: str, path: str, page: AdminPage) -> Route:
+        async def endpoint(request: Request) -> Response:
+            if _caller(request, self._token, basic=False) != OWNER:
+                return refused()
+            try:
+                return JsonResponse(page(request.query_params, await _body(request)))
+            except (CatalogError, ValueError) as error:
+                return JsonResponse({"error": str(error)}, status_code=400)
 
-    return endpoint
-
-
-def _run(catalog: Catalog, verb: Verb, call: Call) -> Response:
-    """Run a verb. Nothing is awaited meanwhile, so calls don't interleave."""
-    try:
-        answer = run(catalog, verb, call)
-    except CatalogError as error:
-        return JsonResponse(error.to_json(), status_code=error.fault.status)
-    return Response(status_code=204) if answer is NOTHING else JsonResponse(answer)
-
-
-async def _struck(catalog: Catalog, verb: Verb, call: Call, trouble: Trouble) -> Response:
-    """Run and answer a call as its trouble demands."""
-    how = trouble.how
-    if how.slow:
-        await asyncio.sleep(trouble.seconds)
-    response: Response | None = None
-    if how.does is Does.ALL:
-        response = _run(catalog, verb, call)
-    elif how.does is Does.HALF and isinstance(call.body, dict) and isinstance(call.body.get("entities"), list):
-        entities = call.body["entities"]
-        part = replace(call, body=call.body | {"entities": entities[: len(entities) // 2]})
-        response = _run(catalog, verb, part) if part.body["entities"] else JsonResponse({})
-    if how.late:
-        await asyncio.sleep(trouble.seconds)
-    if response is not None and how.cut:
-        return _Cut(response.body)
-    if how.status is None:
-        return response or _run(catalog, verb, call)
-    if trouble.kind == "expire":
-        return _refused()
-    headers = {"Retry-After": f"{trouble.after:g}"} if trouble.kind == "throttle" else {}
-    answer = {"errorCode": f"ATLAS-{how.status}-00-001", "errorMessage": f"Injected failure: {trouble}"}
-    return JsonResponse(answer, status_code=how.status, headers=headers)
-
-
-class _Cut(Response):
-    """An answer whose connection ends after half of it."""
-
-    async def __call__(self, _scope: Any, _receive: Any, send: Any) -> None:
-        """Announce the whole length, and send half of it."""
-        length = str(len(self.body) + 2).encode()
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
-        await send({"type": "http.response.body", "body": bytes(self.body)[: len(self.body) // 2]})
+        return Route(path, endpoint, methods=[method])
 
 
 async def _body(request: Request) -> Any:
@@ -214,7 +168,8 @@ def _caller(request: Request, token: str, *, basic: bool) -> str:
     return ""
 
 
-def _refused() -> Response:
+def refused() -> Response:
+    """Return the answer to a call without valid credentials."""
     return HTMLResponse(_NO_CREDENTIALS, status_code=401, headers={"WWW-Authenticate": "Bearer"})
 
 
