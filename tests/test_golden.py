@@ -21,10 +21,10 @@ from shared.openlineage.selection import Ignore, select
 from shared.publishing.placeholders import merged_schema
 from shared.translation.reference import History, translate_history
 from tests.capture.scenario import LISTENERS, scenarios
+from tests.capture.truth import ListenerVersion, Truth
 from tests.support.declared import declared_truth
 from tests.support.golden import FOLDERS, _events
 from tests.support.golden_entities import condensed, expanded, scenario_file, text_of
-from throughline.local.spark.truth import ListenerVersion, Truth
 
 every_scenario = pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from tests.capture.needs import NeedsError
 from tests.capture.runner import PROBLEMS, capture
 from tests.capture.scenario import GOLDEN, MATRIX, Scenario, Versions, captures, scenarios
-from throughline.local.spark.truth import not_run
+from tests.capture.truth import not_run
 from throughline.local.toolchain.versions import LISTENER_VERSION, PLATFORMS, SPARK_3
 
 _INTERRUPTED = 130

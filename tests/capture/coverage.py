@@ -14,7 +14,7 @@ from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 from tests.capture.beside import table
 from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, PROJECT, WITH_PLANS, Scenario, captures, scenarios
-from throughline.local.spark.truth import ListenerVersion, Truth, holds, not_run
+from tests.capture.truth import ListenerVersion, Truth, holds, not_run
 
 PAGE = PROJECT / "docs/reference/coverage.md"
 _HEAD = """\

@@ -98,7 +98,7 @@ def run_against(receiver: str, scenario: Scenario, versions: Versions, folder: P
 def _prepared(scenario: Scenario, versions: Versions, folder: Path) -> Iterator[tuple[Needs, System | None]]:
     """Hold an empty folder for a scenario with its data folder, and run its system, while the block lasts."""
     data = folder / "data"
-    needs = scenario.needs.filled_in({**versions.platform.placeholders(), "data": str(data), "project": str(PROJECT)})
+    needs = scenario.needs.filled_in({**versions.placeholders, "data": str(data), "project": str(PROJECT)})
     with _alone_in(folder), system(needs.system) if needs.system else nullcontext() as used:
         data.mkdir()
         yield needs, used

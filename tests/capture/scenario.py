@@ -5,15 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.capture.needs import Needs
-from throughline.local.spark.truth import not_run
-from throughline.local.toolchain.versions import (
-    LISTENER_VERSION,
-    LISTENER_VERSIONS,
-    SPARK_3,
-    SPARK_4,
-    Platform,
-    capture_name,
-)
+from tests.capture.truth import not_run
+from throughline.local.toolchain.versions import LISTENER_VERSION, LISTENER_VERSIONS, SPARK_3, SPARK_4, Platform
 
 PROJECT = Path(__file__).resolve().parents[2]
 GOLDEN = PROJECT / "tests" / "golden"
@@ -49,7 +42,15 @@ class Versions:
     @property
     def name(self) -> str:
         """The capture: `spark35-ol1.53`, or `spark35-ol1.53-plan`."""
-        return capture_name(self.platform, self.listener) + ("-plan" if self.plans else "")
+        listener = ".".join(self.listener.split(".")[:2])
+        return f"spark{self.platform.short.replace('.', '')}-ol{listener}{'-plan' if self.plans else ''}"
+
+    @property
+    def placeholders(self) -> dict[str, str]:
+        """The values of placeholders in version-dependent packages and properties, as in `…_{scala}:{delta}`."""
+        platform = self.platform
+        parts = ("scala", "delta", "iceberg", "kafka")
+        return {"spark": platform.short, "pyspark": platform.spark, **{part: getattr(platform, part) for part in parts}}
 
 
 WITH_PLANS = (Versions(plans=True), Versions(platform=SPARK_4, plans=True))

@@ -11,9 +11,9 @@ import requests
 from shared.reading.processes import recorded as publishing_recorded
 from shared.versions import PACKAGE_HEADER
 from tests.capture.scenario import scenarios
+from tests.capture.truth import Truth
 from tests.support.local_world import GOLDEN, parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
-from throughline.local.spark.truth import Truth
 from throughline.local.world import World
 from throughline.package import DELIVERIES, Package, delivered_by
 from throughline.project import ROOT

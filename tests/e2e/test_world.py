@@ -14,11 +14,11 @@ from shared.reading.processes import recorded as publishing_recorded
 from shared.records.settings_record import settings_on_record
 from shared.reporting.status import status
 from tests.capture.scenario import scenarios
+from tests.capture.truth import Truth
 from tests.support.events import event, run_id, write
 from tests.support.local_world import GOLDEN, parts_of, post, runner, throughline, wait_for_status, wait_until_idle
 from tests.support.publishing import process_in
 from throughline.cli.main import app
-from throughline.local.spark.truth import Truth
 from throughline.local.world import World
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.capture.beside import Tally, table, tally, without_plans
 from tests.capture.scenario import GOLDEN, WITH_PLANS, Versions, scenarios
-from throughline.local.spark.truth import Truth
+from tests.capture.truth import Truth
 
 MERGE = scenarios()["customer_merge"]
 FACTS_OF_MERGE = 19

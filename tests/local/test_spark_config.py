@@ -9,12 +9,12 @@ import pytest
 
 from tests.capture.coverage import PAGE, page
 from tests.capture.needs import Needs, NeedsError, merge_configurations
-from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, WITH_PLANS, captures, scenarios
+from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, WITH_PLANS, Versions, captures, scenarios
 from tests.capture.scrub import LeakError, Machine, scrub
+from tests.capture.truth import ListenerVersion, Truth, not_run
 from throughline.local.spark.failure import explain_failure
 from throughline.local.spark.job import file_configuration, listener_configuration
-from throughline.local.spark.truth import ListenerVersion, Truth, not_run
-from throughline.local.toolchain.versions import SPARK_3, SPARK_4, Platform, capture_name
+from throughline.local.toolchain.versions import SPARK_3, SPARK_4, Platform
 
 LOG = Path("build/spark.log")
 
@@ -43,7 +43,7 @@ def test_the_packages_match_the_scala_version_of_spark() -> None:
     assert properties["spark.jars.packages"] == (
         "io.openlineage:openlineage-spark_2.13:1.53.0,io.delta:delta-spark_4.1_2.13:4.4.0,org.example:more:1"
     )
-    assert [capture_name(SPARK_3), capture_name(SPARK_4, "1.37.0")] == ["spark35-ol1.53", "spark41-ol1.37"]
+    assert [Versions().name, Versions(platform=SPARK_4, listener="1.37.0").name] == ["spark35-ol1.53", "spark41-ol1.37"]
 
 
 @pytest.mark.parametrize("platform", [SPARK_3, SPARK_4])
@@ -150,7 +150,7 @@ def test_a_scenario_without_a_job_file_has_no_needs(tmp_path: Path) -> None:
 def test_version_dependent_values_are_filled_in(tmp_path: Path) -> None:
     text = """{"packages": ["org.example:kafka_{scala}:{spark}"], "system": "kafka", "environment": {"AT": "{data}"},
       "conf": {"spark.jar": "x-{pyspark}-{delta}-{iceberg}", "spark.json": "{\\"a\\": 1}"}}"""
-    needs = _needs(tmp_path, text).filled_in({**SPARK_4.placeholders(), "data": "/there"})
+    needs = _needs(tmp_path, text).filled_in({**Versions(platform=SPARK_4).placeholders, "data": "/there"})
     assert needs == Needs(
         packages=("org.example:kafka_2.13:4.1",),
         conf={"spark.jar": "x-4.1.4-4.4.0-1.11.0", "spark.json": '{"a": 1}'},

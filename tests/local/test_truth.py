@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from throughline.local.spark.truth import Edge, Expected, ListenerVersion, Truth, TruthError, not_run
+from tests.capture.truth import Edge, Expected, ListenerVersion, Truth, TruthError, not_run
 
 HERE, ELSEWHERE = "spark35-ol1.12", "spark41-ol1.53"
 PLAIN = {"input": ["in/a", "x"], "output": ["out", "x"], "kind": "DIRECT", "masked": False}

@@ -16,8 +16,8 @@ from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import translate_history
 from tests.capture.runner import PROBLEMS, run_against
 from tests.capture.scenario import GOLDEN, Scenario, Versions, scenarios
+from tests.capture.truth import Truth
 from tests.spark_listener.receiver import ANSWERS, Answers, receiver
-from throughline.local.spark.truth import Truth
 from throughline.local.toolchain.versions import PLATFORMS
 from throughline.project import BUILD
 

@@ -15,7 +15,7 @@ from shared.translation.run.datasets import Place
 from shared.translation.run.facts import facts_of
 from shared.translation.run.quality import TEST, quality_results
 from tests.capture.scenario import scenarios
-from throughline.local.spark.truth import holds
+from tests.capture.truth import holds
 
 KINDS = ("tests", "measures", "tags", "owners", "descriptions", "levels", "stated")
 _ROOT = "/data/throughline/"

@@ -1,40 +1,22 @@
 """Compare lineage with the truth that a job's author wrote down: processes, their inputs, and every column edge.
 
 A truth file names data sets by the end of their location, and is written from the job's meaning, never from its events:
-`processes` is the job's work as far as any listener reports it. Every gap is listed with its reason. A gap with `only`
-applies to the captures that match one of its patterns (`spark35-ol1.12`, `spark4*`), one without to all:
-
-- `not_reported`: true, but in no event. Without `only` it is not among `processes`. With `only` it is, and is removed
-  for these captures: an `edge`; the `columns` of an `output` (their names, null for all rows, or "all"); its `inputs`
-  with all edges from them; or, with neither, the whole process;
-- `reported_wrongly`: in the events, but not true: an `edge` (with `instead_of`, if it replaces a true one), the
-  `inputs` or `operations` of an `output`, or a whole process, as in `processes`;
-- `not_run`: the captures that do not have the scenario.
-
-A `ListenerVersion` says once what a version of the listener omits in every job.
+`processes` is the job's work as far as any listener reports it.
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from shared.model import OPAQUE, Asset, ColumnEdge, EdgeKind, Process
+from shared.model import OPAQUE, Asset, ColumnEdge, Process
 from shared.naming.canonical import canonical
 
 Edge = tuple[tuple[str, str], tuple[str, str | None], str, bool]
 """Input (data set, column), output (data set, column or None for all rows), kind (OPAQUE beside DIRECT and INDIRECT),
 masked.
 """
-
-ALL = "all"
-_WHOLE_PROCESS = frozenset({"operations", "inputs", "columns"})
-
-
-class TruthError(Exception):
-    """A truth file that contradicts itself; the message says which entry of which file, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,215 +30,66 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerVersion:
-    """What a version of the listener reports: whether INDIRECT edges, whether masks, and whether OPAQUE edges as such,
-    not as DIRECT ones.
-    """
-
-    indirect: bool
-    masks: bool
-    opaque: bool = False
-
-    @classmethod
-    def read(cls, path: Path, *, capture: str) -> Self:
-        """Return the version of a capture from a file such as tests/golden/listeners.json: the first matching pattern.
-
-        Raises TruthError when none matches.
-        """
-        for pattern, facts in json.loads(path.read_text()).items():
-            if fnmatchcase(capture, pattern):
-                return cls(
-                    indirect=facts["indirect"] != "none", masks=facts["masks"], opaque=facts.get("opaque", False)
-                )
-        raise TruthError(f"{path} does not say what is reported in {capture}: add a pattern for it")
-
-    def reports(self, edges: frozenset[Edge]) -> frozenset[Edge]:
-        """Return these edges as this version reports them."""
-        return frozenset(
-            (source, sink, kind if self.opaque or kind != OPAQUE else str(EdgeKind.DIRECT), masked and self.masks)
-            for source, sink, kind, masked in edges
-            if self.indirect or kind != EdgeKind.INDIRECT
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """The expected lineage of a job, with the known gaps of one capture applied."""
+    """The expected lineage of one or several jobs."""
 
     processes: tuple[Expected, ...]
 
     @classmethod
-    def read(cls, *paths: Path, capture: str) -> "Truth":
-        """Read truth files together, as a capture such as `spark35-ol1.53` reports them.
-
-        Raises TruthError when an entry removes or replaces something that the file does not contain.
-        """
-        return cls(processes=tuple(process for path in paths for process in _reported(path, capture)))
-
-    @classmethod
-    def whole(cls, path: Path) -> "Truth":
-        """Read the whole truth of a file, including the parts that no capture reports. Raises TruthError."""
-        found: dict[str, Any] = json.loads(path.read_text())
-        processes = {process["output"]: _expected(process) for process in found["processes"]}
-        for gap in found["not_reported"]:
-            if "only" not in gap:
-                _add(processes, gap)
-        return cls(processes=tuple(processes.values()))
-
-    def as_reported_by(self, listener: ListenerVersion) -> "Truth":
-        """Return the part of the truth that this version of the listener reports."""
-        return Truth(
-            processes=tuple(replace(process, edges=listener.reports(process.edges)) for process in self.processes)
+    def of(cls, *paths: Path) -> Self:
+        """Read the `processes` of truth files."""
+        documents = [json.loads(path.read_text()) for path in paths]
+        return cls(
+            processes=tuple(expected_process(process) for document in documents for process in document["processes"])
         )
 
     def differences(self, processes: Iterable[Process]) -> list[str]:
         """Return the differences between these processes and the truth, one sentence each."""
-        found: list[str] = []
-        expected = {process.output: process for process in self.processes}
-        seen: set[str] = set()
-        names = self._names()
+        true_processes = {process.output: process for process in self.processes}
+        gaps, outputs = [], set()
         for process in processes:
-            known_names = _names_of(process, names)
-            output = known_names[process.outputs[0].qualified_name]
-            seen.add(output)
-            if output not in expected:
-                found.append(f"{output}: a process that should not be")
-                continue
-            found += _compare(expected[output], _as_reported(process, known_names))
-        found += [f"{output}: the process is missing" for output in expected if output not in seen]
-        return found
+            reported = self.as_reported(process)
+            outputs.add(reported.output)
+            if reported.output in true_processes:
+                gaps += _compare(true_processes[reported.output], reported)
+            else:
+                gaps.append(f"{reported.output}: a process that should not be")
+        return [*gaps, *(f"{output}: the process is missing" for output in true_processes if output not in outputs)]
 
     def as_reported(self, process: Process) -> Expected:
         """Return a process with the truth's names."""
-        return _as_reported(process, self.called(process))
+        names = self.called(process)
+
+        def edge(reported: ColumnEdge) -> Edge:
+            source, sink = names[reported.input.qualified_name], names[reported.output.qualified_name]
+            kind = OPAQUE if reported.is_opaque else str(reported.kind)
+            return ((source, reported.input.column), (sink, reported.output.column or None), kind, reported.masked)
+
+        return Expected(
+            output=names[process.outputs[0].qualified_name],
+            operations=frozenset(process.operations),
+            inputs=frozenset(names[asset.qualified_name] for asset in process.inputs),
+            edges=frozenset(map(edge, process.columns)),
+        )
 
     def called(self, process: Process) -> dict[str, str]:
         """Return the truth's names of a process's inputs and output, by qualified name."""
-        return _names_of(process, self._names())
-
-    def _names(self) -> set[str]:
-        return {name for process in self.processes for name in (process.output, *process.inputs)}
+        names = {name for expected in self.processes for name in (expected.output, *expected.inputs)}
+        return {asset.qualified_name: _called(asset, names) for asset in (*process.inputs, *process.outputs)}
 
 
-def holds(entry: Mapping[str, Any], capture: str) -> bool:
-    """Whether an entry of `not_reported`, `reported_wrongly` or `not_run` applies to this capture."""
-    return "only" not in entry or any(fnmatchcase(capture, pattern) for pattern in entry["only"])
-
-
-def not_run(path: Path, capture: str) -> str | None:
-    """Return the reason why a truth file's scenario is not in this capture; None when it is."""
-    entries = json.loads(path.read_text()).get("not_run", ())
-    return next((entry["reason"] for entry in entries if holds(entry, capture)), None)
-
-
-def _reported(path: Path, capture: str) -> tuple[Expected, ...]:
-    document: dict[str, Any] = json.loads(path.read_text())
-    reported = {process["output"]: _expected(process) for process in document["processes"]}
-    try:
-        for gap in document["not_reported"]:
-            if "only" in gap and holds(gap, capture):
-                _take_away(reported, gap)
-        for gap in document["reported_wrongly"]:
-            if holds(gap, capture):
-                _put_in(reported, gap)
-    except TruthError as error:
-        raise TruthError(f"{path}, for {capture}: {error}") from error
-    return tuple(reported.values())
-
-
-def _add(processes: dict[str, Expected], gap: Mapping[str, Any]) -> None:
-    """Add the true facts of a gap without `only`."""
-    output = _output(gap)
-    process = processes.get(output)
-    edges = frozenset({_edge(gap["edge"])} if "edge" in gap else ())
-    inputs = frozenset({gap["edge"]["input"][0]} if "edge" in gap else gap.get("inputs", ()))
-    if process is None:
-        processes[output] = Expected(output=output, operations=frozenset(), inputs=inputs, edges=edges)
-    else:
-        processes[output] = replace(process, inputs=process.inputs | inputs, edges=process.edges | edges)
-
-
-def _take_away(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
-    """Remove the facts of a gap with `only`. Raises TruthError when they are not true."""
-    output = _output(gap)
-    process = reported.get(output)
-    if process is None:
-        raise TruthError(
-            f"not_reported takes something from {output}, which is no process: correct or delete the entry"
-        )
-    inputs, edges = process.inputs, process.edges
-    if "edge" in gap:
-        edges -= {_edge(gap["edge"])}
-    elif "columns" in gap:
-        edges = frozenset(edge for edge in edges if gap["columns"] != ALL and edge[1][1] not in gap["columns"])
-    else:
-        inputs -= frozenset(gap.get("inputs", inputs))
-        edges = frozenset(edge for edge in edges if edge[0][0] in inputs)
-    if (inputs, edges) == (process.inputs, process.edges):
-        raise TruthError(f"not_reported takes nothing from {output}: correct or delete the entry {dict(gap)}")
-    if inputs:
-        reported[output] = replace(process, inputs=inputs, edges=edges)
-    else:
-        del reported[output]
-
-
-def _put_in(reported: dict[str, Expected], gap: Mapping[str, Any]) -> None:
-    """Add the wrongly reported facts of a gap. Raises TruthError when it replaces an unknown fact."""
-    output = _output(gap)
-    if gap.keys() >= _WHOLE_PROCESS:
-        reported[output] = _expected(gap)
-        return
-    process = reported.get(output)
-    if process is None:
-        raise TruthError(
-            f"reported_wrongly changes {output}, which is no process: give the whole process, or delete it"
-        )
-    if "edge" in gap:
-        gone = frozenset({_edge(gap["instead_of"])} if "instead_of" in gap else ())
-        if not gone <= process.edges:
-            raise TruthError(f"reported_wrongly replaces an edge of {output} that is not there: {gap['instead_of']}")
-        reported[output] = replace(process, edges=process.edges - gone | {_edge(gap["edge"])})
-    elif "operations" in gap:
-        reported[output] = replace(process, operations=frozenset(gap["operations"]))
-    else:
-        reported[output] = replace(process, inputs=process.inputs | frozenset(gap["inputs"]))
-
-
-def _output(gap: Mapping[str, Any]) -> str:
-    name: str = gap["edge"]["output"][0] if "edge" in gap else gap["output"]
-    return name
-
-
-def _as_reported(process: Process, known: Mapping[str, str]) -> Expected:
-    def mine(edge: ColumnEdge) -> Edge:
-        source, sink = known[edge.input.qualified_name], known[edge.output.qualified_name]
-        kind = OPAQUE if edge.is_opaque else str(edge.kind)
-        return ((source, edge.input.column), (sink, edge.output.column or None), kind, edge.masked)
-
-    return Expected(
-        output=known[process.outputs[0].qualified_name],
-        operations=frozenset(process.operations),
-        inputs=frozenset(known[asset.qualified_name] for asset in process.inputs),
-        edges=frozenset(map(mine, process.columns)),
-    )
-
-
-def _compare(expected: Expected, reported: Expected) -> list[str]:
+def _compare(truth: Expected, reported: Expected) -> list[str]:
     kinds: list[tuple[str, frozenset[Any], frozenset[Any]]] = [
-        ("input", expected.inputs, reported.inputs),
-        ("operation", expected.operations, reported.operations),
-        ("edge", expected.edges, reported.edges),
+        ("input", truth.inputs, reported.inputs),
+        ("operation", truth.operations, reported.operations),
+        ("edge", truth.edges, reported.edges),
     ]
     return [
-        f"{expected.output}: {kind} {how}: {each}"
+        f"{truth.output}: {kind} {how}: {fact}"
         for kind, should, is_ in kinds
         for how, gap in (("missing", should - is_), ("too many", is_ - should))
-        for each in sorted(gap, key=str)
+        for fact in sorted(gap, key=str)
     ]
-
-
-def _names_of(process: Process, names: set[str]) -> dict[str, str]:
-    return {asset.qualified_name: _called(asset, names) for asset in (*process.inputs, *process.outputs)}
 
 
 def _called(asset: Asset, names: set[str]) -> str:
@@ -268,15 +101,17 @@ def _called(asset: Asset, names: set[str]) -> str:
     return end or path
 
 
-def _expected(process: Mapping[str, Any]) -> Expected:
+def expected_process(process: Mapping[str, Any]) -> Expected:
+    """Read one of the `processes` of a truth file."""
     return Expected(
         output=process["output"],
         operations=frozenset(process["operations"]),
         inputs=frozenset(process["inputs"]),
-        edges=frozenset(map(_edge, process["columns"])),
+        edges=frozenset(map(edge_of, process["columns"])),
     )
 
 
-def _edge(value: Mapping[str, Any]) -> Edge:
+def edge_of(value: Mapping[str, Any]) -> Edge:
+    """Read an edge of a truth file."""
     source, sink = value["input"], value["output"]
     return ((source[0], source[1]), (sink[0], sink[1]), value["kind"], value["masked"])

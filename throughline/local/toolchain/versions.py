@@ -1,6 +1,5 @@
 """The matching versions of Spark, Delta, Iceberg and the listener; no other file defines them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 LISTENER_VERSION = "1.53.0"
@@ -46,17 +45,6 @@ class Platform:
         """The listener's Maven coordinates; the name has carried the Scala version since 1.9."""
         return f"io.openlineage:openlineage-spark_{self.scala}:{version}"
 
-    def placeholders(self) -> Mapping[str, str]:
-        """The values of placeholders in version-dependent packages and properties, as in `…_{scala}:{delta}`."""
-        return {
-            "spark": self.short,
-            "pyspark": self.spark,
-            "scala": self.scala,
-            "delta": self.delta,
-            "iceberg": self.iceberg,
-            "kafka": self.kafka,
-        }
-
 
 SPARK_3 = Platform(
     spark="3.5.9",
@@ -81,8 +69,3 @@ SPARK_4 = Platform(
     adds_vector_module=True,
 )
 PLATFORMS = {platform.short: platform for platform in (SPARK_3, SPARK_4)}
-
-
-def capture_name(platform: Platform, listener: str = LISTENER_VERSION) -> str:
-    """Return the name of this pair in truths, and the folder of its golden events: `spark35-ol1.53`."""
-    return f"spark{platform.short.replace('.', '')}-ol{'.'.join(listener.split('.')[:2])}"

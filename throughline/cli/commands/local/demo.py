@@ -34,7 +34,7 @@ from throughline.local.spark.job import QUICK_SESSION, SparkJob, listener_config
 from throughline.local.spark.truth import Truth
 from throughline.local.toolchain.interpreter import Interpreter, InterpreterError, made_for, own
 from throughline.local.toolchain.java import JavaHome, JavaNeed, NoJavaError, find_java
-from throughline.local.toolchain.versions import SPARK_3, SPARK_4, Platform, capture_name
+from throughline.local.toolchain.versions import SPARK_3, SPARK_4, Platform
 from throughline.local.world import World, running_world
 from throughline.plan_jar import PlanJarError, plan_configuration, plan_jar
 from throughline.project import ROOT
@@ -99,7 +99,7 @@ def demo(
         _report(parts, settled, _data(world.home))
         if before:
             _count(before, world.catalog.calls())
-        _check(parts, world, platform, settled)
+        _check(parts, world, settled)
         out.print("[green]✓[/] every table and column has the lineage that examples/*.truth.json expect")
         seen_path = _save_page(parts, world)
         if atlas:
@@ -123,9 +123,9 @@ def _save_page(parts: Worker, world: World) -> Path:
     return path
 
 
-def _check(parts: Worker, world: World, platform: Platform, found: Status) -> None:
+def _check(parts: Worker, world: World, found: Status) -> None:
     """End the command where the lineage is not that of the examples, or events are still in progress."""
-    wrong = differences(parts, world, platform)
+    wrong = differences(parts, world)
     if wrong:
         fail("the lineage differs from examples/*.truth.json:\n" + "\n".join(f"  {each}" for each in wrong))
     if found.in_progress:
@@ -212,7 +212,7 @@ def _ends(parts: Worker, home: str) -> Iterator[Node]:
         yield from (node for node in parts.catalog.search(name) if node.qualified_name.endswith(f"{home}/{name}"))
 
 
-def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> list[str]:
+def differences(parts: Worker, world: World) -> list[str]:
     """Differences of the record from the examples' truths, and of the catalog from the record; empty when equal."""
     data = _data(world.home)
     written = [
@@ -220,7 +220,7 @@ def differences(parts: Worker, world: World, platform: Platform = SPARK_3) -> li
         for process, entity in recorded(parts.storage, parts.publishing)
         if process.outputs[0].name.startswith(data)
     ]
-    truth = Truth.read(*(EXAMPLES / f"{job}.truth.json" for job in JOBS), capture=f"{capture_name(platform)}-plan")
+    truth = Truth.of(*(EXAMPLES / f"{job}.truth.json" for job in JOBS))
     found = truth.differences(process for process, _ in written)
     held_processes = parts.catalog.read_processes(entity.qualified_name for _, entity in written)
     for process, entity in written:
