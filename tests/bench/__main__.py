@@ -30,10 +30,7 @@ from tests.bench import (
 from tests.bench.figures import ROOT, Figure, show, write
 from tests.bench.sizes import DEFAULT, QUICK, Sizes, Steps, steps
 from tests.bench.worker import BenchError
-from throughline.local.azurite import AzuriteError
-from throughline.local.catalog.server import CatalogStartError
-from throughline.local.functions import FunctionsHostError
-from throughline.local.toolchain.node import NodeError
+from throughline.local.errors import LocalError
 
 BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     decode.NAME: decode.measure,
@@ -54,12 +51,9 @@ BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
 }
 _FEWEST = 100
 _PROBLEMS = (
-    AzuriteError,
+    LocalError,
     BenchError,
-    CatalogStartError,
     FileNotFoundError,
-    FunctionsHostError,
-    NodeError,
     StorageUnavailable,
     requests.RequestException,
 )

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from tests.func_delivery import SOON, send_slowly, stand_in
 from tests.support.local_world import GOLDEN, throughline, wait_until_idle
 from throughline.cli.main import app
+from throughline.local.errors import LocalError
 from throughline.local.func import Func, find_func
-from throughline.local.functions import FunctionsHostError
 from throughline.local.toolchain.java import JavaNeed, find_java
 from throughline.local.toolchain.versions import SPARK_3
 from throughline.local.world import World
@@ -70,5 +70,5 @@ def test_the_error_for_a_missing_func_names_its_download(command: str, tmp_path:
 
 def test_the_error_of_an_ended_func_contains_its_output(func: Path, tmp_path: Path) -> None:
     host = Func(func=func, app=tmp_path, environment=dict(os.environ), log=tmp_path / "functions.log")
-    with pytest.raises(FunctionsHostError, match=f"func start ended: no app in {tmp_path}"), host:
+    with pytest.raises(LocalError, match=f"func start ended: no app in {tmp_path}"), host:
         pass

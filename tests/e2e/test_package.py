@@ -14,6 +14,7 @@ from tests.capture.scenario import scenarios
 from tests.capture.truth import Truth
 from tests.support.local_world import GOLDEN, parts_of, throughline, wait_until_idle
 from tests.support.publishing import process_in
+from throughline.local.functions import FunctionsHost
 from throughline.local.world import World
 from throughline.package import DELIVERIES, Package, delivered_by
 from throughline.project import ROOT
@@ -63,6 +64,7 @@ def test_the_receiver_names_its_package_in_every_answer(packaged_world: World, p
 
 def test_the_worker_loads_its_libraries_from_the_package(packaged_world: World, app: Path) -> None:
     """The worker process maps compiled files of the package, and none of the installed packages."""
+    assert isinstance(packaged_world.functions, FunctionsHost)
     maps = Path(f"/proc/{packaged_world.functions.worker_pid}/maps")
     mapped = {line.split()[-1] for line in maps.read_text().splitlines() if line.endswith(".so")}
     assert any(path.startswith(str(app)) and "msgspec" in path for path in mapped), json.dumps(sorted(mapped))

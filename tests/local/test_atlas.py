@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from throughline.local.atlas import AtlasError, AtlasServer
+from throughline.local.atlas import AtlasServer
 from throughline.local.atlas.configuration import configure
 from throughline.local.atlas.install import Installed
 from throughline.local.atlas.model import base_model, lacking
 from throughline.local.atlas.server import alone, ports
 from throughline.local.catalog.types import builtin_typedefs
+from throughline.local.errors import LocalError
 
 
 def test_base_model_and_lacking_types_together_are_the_local_catalog_s_types() -> None:
@@ -50,9 +51,9 @@ def test_a_port_or_folder_in_use_is_refused_with_a_message(tmp_path: Path) -> No
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(AtlasError, match=r"port \d+ for Atlas can't be used"):
+        with pytest.raises(LocalError, match=r"port \d+ for Atlas can't be used"):
             ports(taken.getsockname()[1])
-    with alone(tmp_path / "home"), pytest.raises(AtlasError, match="Another Atlas"), alone(tmp_path / "home"):
+    with alone(tmp_path / "home"), pytest.raises(LocalError, match="Another Atlas"), alone(tmp_path / "home"):
         pass
 
 

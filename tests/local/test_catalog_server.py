@@ -16,7 +16,8 @@ import requests
 
 from tests.support.catalog_server import ROOT, TABLE, Json, get, post, run, table
 from tests.support.started import started
-from throughline.local.catalog.server import CatalogServer, CatalogStartError
+from throughline.local.catalog.server import CatalogServer
+from throughline.local.errors import LocalError
 
 
 def job(name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Json:
@@ -214,7 +215,7 @@ def test_a_busy_port_is_reported_in_one_line(tmp_path: Path) -> None:
         assert ended.returncode == 2
         sentence = "can't be used (Address already in use): stop what listens there, or name another by --port"
         assert ended.stderr == f"port {port} for the catalog {sentence}\n"
-        with pytest.raises(CatalogStartError, match=rf"port {port} .* name another"):
+        with pytest.raises(LocalError, match=rf"port {port} .* name another"):
             CatalogServer(port=port).start()
     assert "must be from 0 to 65535" in run("--port", "70000").stderr
     assert "folder you can write to" in run("--port", "0", "--data", str(tmp_path / "no" / "c.sqlite")).stderr
@@ -222,14 +223,14 @@ def test_a_busy_port_is_reported_in_one_line(tmp_path: Path) -> None:
 
 def test_data_in_use_or_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
-    with CatalogServer(data=path), pytest.raises(CatalogStartError, match="Another catalog uses"):
+    with CatalogServer(data=path), pytest.raises(LocalError, match="Another catalog uses"):
         CatalogServer(data=path).start()
     text = tmp_path / "text"
     text.write_text("no database, only words\n" * 100)
-    with pytest.raises(CatalogStartError, match=r"Can't use .*text"):
+    with pytest.raises(LocalError, match=r"Can't use .*text"):
         CatalogServer(data=text).start()
 
 
 def test_a_catalog_that_was_not_started_has_no_process() -> None:
-    with pytest.raises(CatalogStartError, match="not running"):
+    with pytest.raises(LocalError, match="not running"):
         _ = CatalogServer().pid

@@ -5,38 +5,18 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from tests.local.hosting import APPS
 from throughline.local.functions import FunctionsHost
+from throughline.local.process.leashed import Leashed
 
 _STEP_SECONDS = 0.3
 
 
-class Slowly:
-    """A child process, or its input, with a pause before each use, as on a busy machine."""
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._real, name)
-        if name == "stdin":
-            return Slowly(found)
-        return partial(self._slowly, found) if name in {"terminate", "close"} else found
-
-    @staticmethod
-    def _slowly(step: Callable[[], None]) -> None:
-        step()
-        time.sleep(_STEP_SECONDS)
-
-
 def test_a_stopping_host_answers_its_current_requests(tmp_path: Path) -> None:
-    """A second signal, caused by its closed input, killed it while it finished its requests."""
+    """A second signal once killed it while it finished its requests."""
     environment = {**os.environ, "CALLS": str(tmp_path / "calls")}
     with FunctionsHost(app=APPS / "web", environment=environment, log=tmp_path / "log") as host:
         place = urlsplit(host.url)
@@ -44,7 +24,6 @@ def test_a_stopping_host_answers_its_current_requests(tmp_path: Path) -> None:
             asking.sendall(b"POST /api/v1/echo HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n")
             asking.sendall(b"Connection: close\r\nExpect: 100-continue\r\n\r\n")
             assert asking.recv(1000).startswith(b"HTTP/1.1 100")
-            host._child = Slowly(host._child)  # type: ignore[assignment]  # the real process, with pauses
             stopping = threading.Thread(target=host.stop)
             stopping.start()
             time.sleep(3 * _STEP_SECONDS)
@@ -60,11 +39,11 @@ def test_a_host_stopped_during_its_restart_leaves_nothing_running(tmp_path: Path
     dead, starting, stopped = threading.Event(), threading.Event(), threading.Event()
     start = host._start
 
-    def start_late() -> None:
+    def start_late() -> Leashed:
         if dead.is_set():
             starting.set()
             stopped.wait(_STEP_SECONDS)  # with the defect the end comes in between
-        start()
+        return start()
 
     host._start = start_late  # type: ignore[method-assign]  # the real one, later
     with host:
@@ -73,5 +52,4 @@ def test_a_host_stopped_during_its_restart_leaves_nothing_running(tmp_path: Path
         assert starting.wait(120)
         host.stop()
         stopped.set()
-        assert host._child is not None
-        assert host._child.poll() is not None
+        assert not host._child.running

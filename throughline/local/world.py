@@ -40,8 +40,8 @@ class World:
 
     `home` is the folder of the data; `usual_ports` uses the documented ports, else free ones. `settings` are added to
     those of the functions. `func` is the program that runs the functions instead of our own host. `atlas` (not
-    started) replaces the local catalog, and gets the types that it lacks. Entering raises AzuriteError, NodeError,
-    CatalogStartError, AtlasError or FunctionsHostError. All parts end with the block and with this process.
+    started) replaces the local catalog, and gets the types that it lacks. Entering raises LocalError.
+    All parts end with the block and with this process.
     """
 
     def __init__(

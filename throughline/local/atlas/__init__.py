@@ -3,7 +3,7 @@
 `python -m throughline.local.atlas` runs one by itself; docs/reference/apache-atlas.md says how it answers.
 """
 
-from throughline.local.atlas.install import AtlasError, install
+from throughline.local.atlas.install import install
 from throughline.local.atlas.server import PASSWORD, USER, USUAL_PORT, AtlasServer
 
-__all__ = ["PASSWORD", "USER", "USUAL_PORT", "AtlasError", "AtlasServer", "install"]
+__all__ = ["PASSWORD", "USER", "USUAL_PORT", "AtlasServer", "install"]

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from throughline.local.atlas import PASSWORD, USER, USUAL_PORT, AtlasError, AtlasServer, install
-from throughline.local.toolchain.interpreter import InterpreterError
-from throughline.local.toolchain.java import NoJavaError
+from throughline.local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer, install
+from throughline.local.errors import LocalError
 from throughline.project import BUILD
 
 
@@ -51,7 +50,7 @@ def main() -> int:
         sys.exit(f"Atlas ended by itself (exit code {code}); see {atlas.log}")
     except KeyboardInterrupt:
         return 0
-    except (AtlasError, InterpreterError, NoJavaError) as error:
+    except LocalError as error:
         sys.exit(str(error))
 
 

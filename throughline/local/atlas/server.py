@@ -14,10 +14,12 @@ from typing import Any, Self
 import requests
 
 from throughline.local.atlas.configuration import LOG, configure
-from throughline.local.atlas.install import AtlasError, install
+from throughline.local.atlas.install import install
 from throughline.local.atlas.model import base_model, lacking
+from throughline.local.errors import LocalError
+from throughline.local.process.answering import answer_of
 from throughline.local.process.leashed import Leashed
-from throughline.local.process.listening import PortError, listen
+from throughline.local.process.listening import listen
 from throughline.project import BUILD
 
 USER = "admin"
@@ -36,7 +38,7 @@ class AtlasServer:
 
     `home` holds its data and its log; entering empties it, since Atlas' index does not survive an end. `deletes` is
     `soft` (Atlas' default: deleted entities are marked and kept) or `hard`. `progress` is called with the state of the
-    start, about twice a second. Entering raises AtlasError with the end of the log. Atlas ends with the block and with
+    start, about twice a second. Entering raises LocalError with the end of the log. Atlas ends with the block and with
     this process.
     """
 
@@ -53,7 +55,8 @@ class AtlasServer:
         self._port = port
         self._progress = progress
         self._parts = contextlib.ExitStack()
-        self._child: Leashed | None = None
+        self._child: Leashed
+        self._began = 0.0
 
     @property
     def url(self) -> str:
@@ -69,13 +72,6 @@ class AtlasServer:
     def log(self) -> Path:
         """Atlas' own log."""
         return self.home / LOG
-
-    @property
-    def pid(self) -> int:
-        """The id of its parent process, which ends it. Raises RuntimeError when it is not running."""
-        if self._child is None:
-            raise RuntimeError("Atlas is not running: enter the context first")
-        return self._child.pid
 
     def page(self, guid: str) -> str:
         """The URL of the web page with the lineage of an entity."""
@@ -95,12 +91,12 @@ class AtlasServer:
                 model=json.dumps(base_model()),
                 hard_deletes=self.deletes == "hard",
             )
-            output = self.home / "java.txt"
-            self._child = parts.enter_context(
-                Leashed(command, environment=os.environ, output=output, log=output.with_suffix(".err"))
-            )
-            parts.callback(setattr, self, "_child", None)
-            self._wait()
+            child = parts.enter_context(Leashed(command, environment=os.environ, output=self.home / "java.txt"))
+            self._began = time.monotonic()
+            if not child.wait_for(self._active, _START_SECONDS, pause=0.5):
+                log = self.log.read_text(errors="replace")[-2000:] if self.log.exists() else ""
+                raise LocalError(f"Atlas did not start in {_START_SECONDS} s. It output: {child.last_output()}\n{log}")
+            self._child = child
             self._parts = parts.pop_all()
         return self
 
@@ -109,12 +105,10 @@ class AtlasServer:
 
     def wait(self) -> int:
         """Wait until it ends by itself, which it should not; return its exit code."""
-        if self._child is None:
-            raise RuntimeError("Atlas is not running: enter the context first")
         return self._child.wait() or 0
 
     def add_types(self) -> int:
-        """Create the local catalog's built-in types that this Atlas lacks; return their number. Raises AtlasError."""
+        """Create the local catalog's built-in types that this Atlas lacks; return their number. Raises LocalError."""
         headers = self._call("GET", "types/typedefs/headers")
         missing = lacking(header["name"] for header in headers)
         count = sum(map(len, missing.values()))
@@ -127,25 +121,16 @@ class AtlasServer:
             method, f"{self.endpoint}/{path}", auth=(USER, PASSWORD), json=body, timeout=_CALL_SECONDS
         )
         if not answer.ok:
-            raise AtlasError(f"Atlas answered {answer.status_code} to {method} {path}: {answer.text[:1000]}")
+            raise LocalError(f"Atlas answered {answer.status_code} to {method} {path}: {answer.text[:1000]}")
         return answer.json()
 
-    def _wait(self) -> None:
-        began = time.monotonic()
-        while self._child and self._child.running and time.monotonic() < began + _START_SECONDS:
-            self._progress(
-                f"Atlas starts: {time.monotonic() - began:.0f} s (it takes about 40 s, and 0.7 GB of memory)"
-            )
-            with contextlib.suppress(requests.RequestException, ValueError):  # not there yet, or not JSON yet
-                if requests.get(f"{self.url}/api/atlas/admin/status", timeout=5).json()["Status"] == "ACTIVE":
-                    return
-            time.sleep(0.5)
-        log = "".join(
-            path.read_text(errors="replace")[-2000:]
-            for path in (self.home / "java.txt", self.home / "java.err", self.log)
-            if path.exists()
-        )
-        raise AtlasError(f"Atlas did not start within {_START_SECONDS} s. It output: {log.strip() or 'nothing'}")
+    def _active(self) -> bool:
+        seconds = time.monotonic() - self._began
+        self._progress(f"Atlas starts: {seconds:.0f} s (it takes about 40 s, and 0.7 GB of memory)")
+        answer = answer_of(f"{self.url}/api/atlas/admin/status")
+        with contextlib.suppress(ValueError):  # not JSON yet
+            return bool(answer and answer.json()["Status"] == "ACTIVE")
+        return False
 
 
 @contextlib.contextmanager
@@ -156,7 +141,7 @@ def alone(home: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise AtlasError(f"Another Atlas has its data in {home}: stop that one, or name another folder.") from error
+            raise LocalError(f"Another Atlas has its data in {home}: stop that one, or name another folder.") from error
         shutil.rmtree(home)
         home.mkdir()
         yield
@@ -164,13 +149,10 @@ def alone(home: Path) -> Iterator[None]:
 
 def ports(wanted: int) -> tuple[int, int, int]:
     """Return the ports of web server, Kafka and ZooKeeper; all three were free at the same moment."""
-    try:
-        with (
-            listen(wanted, "Atlas", "name another by --port") as web,
-            listen(0, "Kafka", "try again") as kafka,
-            listen(0, "ZooKeeper", "try again") as zookeeper,
-        ):
-            web_port, kafka_port, zookeeper_port = (each.getsockname()[1] for each in (web, kafka, zookeeper))
-            return web_port, kafka_port, zookeeper_port
-    except PortError as error:
-        raise AtlasError(str(error)) from error
+    with (
+        listen(wanted, "Atlas", "name another by --port") as web,
+        listen(0, "Kafka", "try again") as kafka,
+        listen(0, "ZooKeeper", "try again") as zookeeper,
+    ):
+        web_port, kafka_port, zookeeper_port = (listener.getsockname()[1] for listener in (web, kafka, zookeeper))
+        return web_port, kafka_port, zookeeper_port

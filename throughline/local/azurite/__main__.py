@@ -5,8 +5,8 @@ import signal
 import sys
 from pathlib import Path
 
-from throughline.local.azurite import USUAL_PORTS, Azurite, AzuriteError, install
-from throughline.local.toolchain.node import NodeError
+from throughline.local.azurite import USUAL_PORTS, Azurite, install
+from throughline.local.errors import LocalError
 
 
 def main() -> int:
@@ -26,7 +26,7 @@ def main() -> int:
             sys.stdout.write(f"{azurite.connection_string}\n")
             sys.stdout.flush()
             signal.sigwait({signal.SIGINT, signal.SIGTERM})
-    except (AzuriteError, NodeError) as error:
+    except LocalError as error:
         sys.exit(str(error))
     return 0
 

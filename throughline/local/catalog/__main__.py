@@ -1,17 +1,14 @@
 """Starts a catalog: `python -m throughline.local.catalog --port 21000 --data catalog.sqlite`.
 
-It listens on this machine only. It finishes the current calls and ends on SIGTERM, SIGINT or, with `--stop-with-stdin`,
-when its standard input closes.
+It listens on this machine only. It finishes the current calls and ends on SIGTERM or SIGINT.
 """
 
 import argparse
 import fcntl
-import os
 import signal
 import socket
 import sqlite3
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +20,8 @@ from throughline.local.catalog import LOCAL_TOKEN
 from throughline.local.catalog.http.app import CatalogApp
 from throughline.local.catalog.http.verbs import Catalog
 from throughline.local.catalog.store import MEMORY, Store
-from throughline.local.process.listening import PortError, listen
+from throughline.local.errors import LocalError
+from throughline.local.process.listening import listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,17 +30,13 @@ HOST = "127.0.0.1"
 _GRACE_SECONDS = 5
 
 
-class StartError(Exception):
-    """The catalog can't start; the message says why and what to do."""
-
-
 def main(arguments: Sequence[str] | None = None, app_type: type[CatalogApp] = CatalogApp) -> int:
     """Serve until a signal; return the exit code (2: could not start)."""
     options = _parser().parse_args(arguments)
     try:
         with _alone(options.data), _listen(options) as listener:
             _serve(options, listener, app_type)
-    except StartError as error:
+    except LocalError as error:
         sys.stderr.write(f"{error}\n")
         return 2
     return 0
@@ -71,7 +65,6 @@ def _parser() -> argparse.ArgumentParser:
         default="purview",
         help="the built-in types: purview's, or those of a plain Atlas (see `throughline types`)",
     )
-    parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
     return parser
 
 
@@ -85,29 +78,26 @@ def _alone(data: str) -> "Iterator[None]":
     try:
         handle = lock.open("w")
     except OSError as error:
-        raise StartError(f"Can't write {lock}: {error.strerror}. Name a file in a folder you can write to.") from error
+        raise LocalError(f"Can't write {lock}: {error.strerror}. Name a file in a folder you can write to.") from error
     with handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise StartError(f"Another catalog uses {data}. Stop that one, or name another file by --data.") from error
+            raise LocalError(f"Another catalog uses {data}. Stop that one, or name another file by --data.") from error
         yield
 
 
 def _listen(options: argparse.Namespace) -> socket.socket:
     if options.fd is not None:
         return socket.socket(fileno=options.fd)
-    try:
-        return listen(options.port, "the catalog", "name another by --port")
-    except PortError as error:
-        raise StartError(str(error)) from error
+    return listen(options.port, "the catalog", "name another by --port")
 
 
 def _serve(options: argparse.Namespace, listener: socket.socket, app_type: type[CatalogApp]) -> None:
     try:
         store = Store(options.data)
     except sqlite3.Error as error:
-        raise StartError(f"Can't use {options.data} as the catalog's data: {error}.") from error
+        raise LocalError(f"Can't use {options.data} as the catalog's data: {error}.") from error
     catalog = Catalog(store, soft=options.deletes == "soft", plain=options.types == "plain")
     config = uvicorn.Config(
         app_type(catalog, token=options.token).asgi(),
@@ -121,8 +111,6 @@ def _serve(options: argparse.Namespace, listener: socket.socket, app_type: type[
     # uvicorn ends gracefully and then raises the signal again: this is a success, not a crash.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
-    if options.stop_with_stdin:
-        threading.Thread(target=_stop_with_stdin, args=(server,), daemon=True).start()
     sys.stdout.write(f"Catalog on http://{HOST}:{listener.getsockname()[1]}/api/atlas/v2, data in {options.data}\n")
     sys.stdout.flush()
     server.run(sockets=[listener])
@@ -130,13 +118,6 @@ def _serve(options: argparse.Namespace, listener: socket.socket, app_type: type[
 
 def _end(_number: int, _frame: object) -> NoReturn:
     raise SystemExit(0)
-
-
-def _stop_with_stdin(server: uvicorn.Server) -> None:
-    # Not sys.stdin: a thread that holds its lock can't be left behind when the interpreter ends.
-    while os.read(0, 1024):
-        pass
-    server.should_exit = True
 
 
 if __name__ == "__main__":

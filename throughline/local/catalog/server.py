@@ -1,26 +1,22 @@
 """Starts a catalog as a child process, for the local world and for tests."""
 
 import os
-import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import requests
 
 from throughline.local.catalog import LOCAL_TOKEN
-from throughline.local.process.listening import PortError, listen
+from throughline.local.errors import LocalError
+from throughline.local.process.answering import answer_of
+from throughline.local.process.leashed import Leashed
+from throughline.local.process.listening import listen
 from throughline.project import ROOT
 
 _START_SECONDS = 30.0
-_END_SECONDS = 10.0
 _CALL_SECONDS = 30.0
-
-
-class CatalogStartError(RuntimeError):
-    """The catalog did not start. The message is its own."""
 
 
 class CatalogServer:
@@ -28,7 +24,7 @@ class CatalogServer:
 
     `port` on 127.0.0.1 (0: a free one), `data` (an SQLite file or `:memory:`), the clients' `token`, `deletes` (`soft`
     or `hard`), built-in `types` (`purview` or `plain`). The child ends with the block, and with this process in any
-    case. Raises CatalogStartError when the port or the data is in use, or the child does not answer in 30 s.
+    case. Raises LocalError when the port or the data is in use, or the child does not answer in 30 s.
     """
 
     module = "throughline.local.catalog"
@@ -48,7 +44,7 @@ class CatalogServer:
         self._data = str(data) if str(data) == ":memory:" else str(Path(data).resolve())
         self._deletes = deletes
         self._types = types
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Leashed | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -60,7 +56,9 @@ class CatalogServer:
     @property
     def pid(self) -> int:
         """The child's process id."""
-        return self._running().pid
+        if self._child is None:
+            raise LocalError("The catalog is not running: use it inside `with`, or call start().")
+        return self._child.pid
 
     @property
     def port(self) -> int:
@@ -93,43 +91,30 @@ class CatalogServer:
 
     def start(self) -> None:
         """Start the child and wait until it answers."""
-        try:
-            # This process holds the socket, so nobody can take the port before the child uses it.
-            listener = listen(self._port, "the catalog", "name another one")
-        except PortError as error:
-            raise CatalogStartError(str(error)) from error
-        with listener:
+        # This process holds the socket, so nobody can take the port before the child uses it.
+        with listen(self._port, "the catalog", "name another one") as listener, TemporaryDirectory() as folder:
             self._port = listener.getsockname()[1]
-            with tempfile.TemporaryFile() as output:
-                # S603: our own program, with our own arguments.
-                self._child = subprocess.Popen(  # noqa: S603
-                    [
-                        *(sys.executable, "-m", self.module, "--fd", str(listener.fileno())),
-                        *("--data", self._data, "--token", self.token, "--deletes", self._deletes),
-                        *("--types", self._types, "--stop-with-stdin"),
-                    ],
-                    cwd=ROOT,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=output,
-                    pass_fds=(listener.fileno(),),
-                    start_new_session=True,  # Ctrl-C reaches only this process; the child ends when its input closes
-                )
-                listener.close()
-                self._wait(output.fileno())
+            child = Leashed(
+                [
+                    *(sys.executable, "-m", self.module, "--fd", str(listener.fileno()), "--data", self._data),
+                    *("--token", self.token, "--deletes", self._deletes, "--types", self._types),
+                ],
+                environment=os.environ,
+                output=Path(folder) / "output",
+                folder=ROOT,
+                inherited=(listener.fileno(),),
+            )
+            listener.close()
+            # The socket already listens: the call waits until the child accepts it.
+            if not child.wait_for(lambda: answer_of(f"{self.url}/api/atlas/admin/status"), _START_SECONDS):
+                child.stop()
+                raise LocalError(child.last_output())
+        self._child = child
 
     def stop(self) -> None:
         """End the child gracefully. Does nothing when it has ended."""
-        child, self._child = self._child, None
-        if child is None:
-            return
-        if child.stdin is not None:
-            child.stdin.close()
-        try:
-            child.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+        if self._child is not None:
+            self._child.stop()
 
     def calls(self) -> dict[str, Any]:
         """Return the counts of calls (`GET /admin/calls`)."""
@@ -151,23 +136,3 @@ class CatalogServer:
         response.raise_for_status()
         answer: dict[str, Any] = response.json()
         return answer
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._child is None:
-            raise CatalogStartError("The catalog is not running: use it inside `with`, or call start().")
-        return self._child
-
-    def _wait(self, output: int) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        child = self._running()
-        while time.monotonic() < deadline and child.poll() is None:
-            try:
-                # The socket already listens: the call waits until the child accepts it.
-                requests.get(f"{self.url}/api/atlas/admin/status", timeout=1).raise_for_status()
-            except requests.RequestException:
-                time.sleep(0.02)
-            else:
-                return
-        self.stop()
-        message = os.pread(output, 10_000, 0).decode(errors="replace").strip()
-        raise CatalogStartError(message or f"The catalog did not answer within {_START_SECONDS:.0f} s.")

@@ -4,17 +4,16 @@ import argparse
 import asyncio
 import logging
 import os
-import signal
 import socket
 import sys
-import threading
 from pathlib import Path
 
+from throughline.local.errors import LocalError
 from throughline.local.host import logs, runtime
 from throughline.local.host.index import read_host_json
 from throughline.local.host.settings import AppError, load_local_settings
 from throughline.local.host.worker.client import WorkerLimits, WorkerProcess
-from throughline.local.process.listening import PortError, listen
+from throughline.local.process.listening import listen
 
 
 def _arguments() -> argparse.Namespace:
@@ -35,7 +34,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--keys", type=Path, help="a file of keys that requests must have (default: none is needed)")
     parser.add_argument("--retry", type=int, default=1, help="seconds until a failed blob is tried again")
     parser.add_argument("--grace", type=float, default=10.0, help="seconds for running functions when asked to end")
-    parser.add_argument("--stop-with-stdin", action="store_true", help="end when standard input closes")
     parser.add_argument("--verbose", action="store_true", help="all records, with tracebacks")
     return parser.parse_args()
 
@@ -43,10 +41,7 @@ def _arguments() -> argparse.Namespace:
 def _listen(options: argparse.Namespace) -> socket.socket:
     if options.fd is not None:
         return socket.socket(fileno=options.fd)
-    try:
-        return listen(options.port, "the functions host", "give --port")
-    except PortError as error:
-        raise AppError([str(error)]) from error
+    return listen(options.port, "the functions host", "give --port")
 
 
 async def _run(options: argparse.Namespace) -> bool:
@@ -76,24 +71,15 @@ async def _run(options: argparse.Namespace) -> bool:
     return await host.serve(listening)
 
 
-def _stop_with_stdin() -> None:
-    # Not sys.stdin: a thread that holds its lock can't be left behind when the interpreter ends.
-    while os.read(0, 1024):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
 def main() -> int:
     """Run the command line and return the exit status: 0, or 2 for an app that can't be run."""
     options = _arguments()
-    if options.stop_with_stdin:
-        threading.Thread(target=_stop_with_stdin, daemon=True).start()
     try:
         if options.action == "install":
             sys.stdout.write(f"{runtime.install()}\n")
             return 0
         is_clean = asyncio.run(_run(options))
-    except (AppError, runtime.RuntimeInstallError) as error:
+    except (AppError, LocalError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     if not is_clean:

@@ -3,6 +3,8 @@
 import random
 import socket
 
+from throughline.local.errors import LocalError
+
 _BACKLOG = 2048
 _FREE = range(20_000, 32_000)
 """Ports outside of the range from which systems take those of outgoing connections: none of these takes one while its
@@ -11,7 +13,7 @@ server restarts.
 _TRIES = 20
 
 
-class PortError(Exception):
+class PortError(LocalError):
     """The port can't be listened on; the message says which, why, and what to do."""
 
 

@@ -188,7 +188,7 @@ class SparkJob:
         problem = None
         code = self._command.wait(seconds)
         if code is None:
-            problem = explain_endless(self._name, seconds, self._command.pid, self._output, self.log)
+            problem = explain_endless(self._name, seconds, self._command.parent_pid, self._output, self.log)
             code = self._command.stop()
         log = self.log.read_text(errors="replace")
         output = without_noise(self._output.read_text(errors="replace"))

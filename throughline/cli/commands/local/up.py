@@ -24,19 +24,14 @@ from throughline.cli.context.target import HOME, Home
 from throughline.cli.platforms.configuration import Installation, configuration
 from throughline.cli.ui.console import err, fail, note, out
 from throughline.cli.ui.writing import refuse_unwritable
-from throughline.local.atlas import AtlasError, AtlasServer
-from throughline.local.azurite import AzuriteError
-from throughline.local.catalog.server import CatalogStartError
+from throughline.local.atlas import AtlasServer
+from throughline.local.errors import LocalError
 from throughline.local.func import find_func
-from throughline.local.functions import FunctionsHostError
 from throughline.local.process.listening import PortError
 from throughline.local.toolchain.interpreter import InterpreterError
 from throughline.local.toolchain.java import NoJavaError
-from throughline.local.toolchain.node import NodeError
 from throughline.local.world import World, running_world
 from throughline.plan_jar import PlanJarError, plan_jar
-
-_PROBLEMS = (AtlasError, AzuriteError, CatalogStartError, FunctionsHostError, NodeError, Misconfigured)
 
 WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, which must be installed")]
 FreePorts = Annotated[bool, typer.Option("--free-ports", help="Use free ports instead of the usual ones")]
@@ -62,7 +57,7 @@ def started_world(
         world = World(
             home=home, usual_ports=usual_ports, settings=settings, func=find_func() if func else None, atlas=atlas
         )
-    except FunctionsHostError as problem:
+    except LocalError as problem:
         fail(str(problem), code=2)
     already = running_world(home)
     if already:
@@ -83,8 +78,8 @@ def started_world(
                     raise Misconfigured(f"{problem}: delete {home}, or name another folder by --home") from problem
                 record_settings(same.storage, same.to_record)
             yield world
-    except _PROBLEMS as problem:
-        busy = isinstance(problem.__cause__, PortError)
+    except (LocalError, Misconfigured) as problem:
+        busy = isinstance(problem, PortError)
         fail(f"{problem}. --free-ports takes other ports (make … ARGS=--free-ports)" if busy else str(problem), code=2)
 
 
