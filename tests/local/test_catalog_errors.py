@@ -248,7 +248,7 @@ def test_a_body_that_is_not_json_is_refused(seeded: CatalogServer, body: bytes) 
 def test_the_error_of_an_unknown_path_lists_the_known_ones(seeded: CatalogServer) -> None:
     answer = call(seeded, "GET business_terms", None)
     assert answer.status_code == 404
-    assert "GET search/basic" in answer.json()["verbs"]
+    assert "POST search/basic" in answer.json()["verbs"]
 
 
 @pytest.mark.parametrize(

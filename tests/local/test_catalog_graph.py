@@ -17,6 +17,7 @@ from pyapacheatlas.core.typedef import (
 )
 from pyapacheatlas.core.util import AtlasException
 
+from tests.support.catalog_server import search
 from throughline.local.catalog.server import CatalogServer
 
 Json = dict[str, Any]
@@ -184,9 +185,8 @@ def test_a_search_returns_the_matching_entities(
 
 
 @pytest.mark.usefixtures("assets")
-def test_search_by_get_counts_all(fresh_catalog: CatalogServer, http: requests.Session) -> None:
-    query = {"typeName": TABLE, "query": "orders", "limit": "1", "excludeDeletedEntities": "true"}
-    answer = http.get(f"{fresh_catalog.endpoint}/search/basic", params=query, timeout=60).json()
+def test_a_search_counts_all(fresh_catalog: CatalogServer) -> None:
+    answer = search(fresh_catalog, typeName=TABLE, query="orders", limit=1, excludeDeletedEntities=True)
     assert (len(answer["entities"]), answer["approximateCount"]) == (1, 2)
 
 

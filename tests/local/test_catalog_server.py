@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.support.catalog_server import ROOT, TABLE, Json, get, post, run, table
+from tests.support.catalog_server import ROOT, TABLE, Json, get, post, run, search, table
 from tests.support.started import started
 from throughline.local.catalog.server import CatalogServer
 from throughline.local.errors import LocalError
@@ -50,8 +49,7 @@ def test_eight_concurrent_clients_lose_no_entity_and_no_call(fresh_catalog: Cata
             description = f"{number}/{turn}"
             post(fresh_catalog, table("shared", description=description)).raise_for_status()
             post(fresh_catalog, job(f"job{number}", ["shared", f"t{turn}"], [f"own{number}"])).raise_for_status()
-            answer = get(fresh_catalog, "search/basic", typeName=TABLE, query="shared")
-            assert answer.json()["approximateCount"] == 1
+            assert search(fresh_catalog, typeName=TABLE, query="shared")["approximateCount"] == 1
 
     with ThreadPoolExecutor(clients) as pool:
         list(pool.map(work, range(clients)))
@@ -59,7 +57,7 @@ def test_eight_concurrent_clients_lose_no_entity_and_no_call(fresh_catalog: Cata
     assert calls["entities"] == 1 + rounds + clients + clients
     assert calls["by_outcome"] == {
         "POST entity/bulk": {"200": 3 * rounds * clients},
-        "GET search/basic": {"200": rounds * clients},
+        "POST search/basic": {"200": rounds * clients},
     }
     found = get(fresh_catalog, f"entity/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "shared"}).json()
     active = [
@@ -70,7 +68,7 @@ def test_eight_concurrent_clients_lose_no_entity_and_no_call(fresh_catalog: Cata
     assert sorted(active) == sorted(f"job{number}" for number in range(clients))
 
 
-def test_a_restart_or_kill_keeps_entities_types_and_counts(tmp_path: Path) -> None:
+def test_a_restart_or_kill_keeps_entities_and_types(tmp_path: Path) -> None:
     server = CatalogServer(data=tmp_path / "catalog.sqlite", token="secret")  # noqa: S106 (a made-up one)
     typedef = {"entityDefs": [{"name": "mine", "superTypes": ["DataSet"], "attributeDefs": []}]}
     with server:
@@ -79,10 +77,9 @@ def test_a_restart_or_kill_keeps_entities_types_and_counts(tmp_path: Path) -> No
         headers = {"Authorization": "Bearer secret"}
         requests.post(f"{server.endpoint}/types/typedefs", json=typedef, headers=headers, timeout=60).raise_for_status()
         before = get(server, f"lineage/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "a"}).json()
-        port, counted = server.port, server.calls()
+        port = server.port
     with server:
         assert server.port == port
-        assert server.calls()["by_verb"] == counted["by_verb"]
         after = get(server, f"lineage/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "a"}).json()
         assert len(after["relations"]) == 2
         assert after == before
@@ -94,16 +91,6 @@ def test_a_restart_or_kill_keeps_entities_types_and_counts(tmp_path: Path) -> No
         server.stop()
         server.start()
         assert server.calls()["entities"] == 4
-
-
-def test_other_programs_can_read_the_data(tmp_path: Path) -> None:
-    path = tmp_path / "catalog.sqlite"
-    with CatalogServer(data=path) as server:
-        post(server, table("a")).raise_for_status()
-        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        names = database.execute("SELECT qualified_name FROM entities").fetchall()
-        database.close()
-    assert names == [("a",)]
 
 
 def test_counts_by_verb_and_outcome(fresh_catalog: CatalogServer) -> None:
@@ -223,7 +210,7 @@ def test_a_busy_port_is_reported_in_one_line(tmp_path: Path) -> None:
 
 def test_data_in_use_or_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
-    with CatalogServer(data=path), pytest.raises(LocalError, match="Another catalog uses"):
+    with CatalogServer(data=path), pytest.raises(LocalError, match=r"database is locked\. Name another file"):
         CatalogServer(data=path).start()
     text = tmp_path / "text"
     text.write_text("no database, only words\n" * 100)

@@ -27,6 +27,13 @@ def get(server: CatalogServer, path: str, **query: str) -> requests.Response:
     return requests.get(f"{server.endpoint}/{path}", params=query, headers=headers, timeout=60)
 
 
+def search(server: CatalogServer, **parameters: Any) -> Json:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    answer = requests.post(f"{server.endpoint}/search/basic", json=parameters, headers=headers, timeout=60)
+    found: Json = answer.json()
+    return found
+
+
 def table(name: str, guid: int = -1, **attributes: Any) -> Json:
     return {"typeName": TABLE, "guid": guid, "attributes": {"qualifiedName": name, "name": name, **attributes}}
 

@@ -15,6 +15,7 @@ from shared.maintenance.purge import purge
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.building import body, dataset, packed
+from tests.support.catalog_server import search
 from tests.support.placeholder_columns import (
     FOLDER,
     TABLE,
@@ -213,7 +214,7 @@ def test_a_purge_removes_schema_and_columns_and_a_new_run_creates_them_again(
     wide = tuple((f"c{number:03}", "int") for number in range(60))
     run(storage, catalog, copy_run("one", (X, *wide), (X, Y)))
     list(purge(context_of(storage, catalog, publish_options())))
-    found = get(fresh_catalog, "search/basic", typeName="Referenceable", excludeDeletedEntities="true")
+    found = search(fresh_catalog, typeName="Referenceable", excludeDeletedEntities=True)
     assert found.get("entities", []) == [], "nothing of ours is left"
     run(storage, catalog, copy_run("two", (X, *wide), (X, Y), minute=5))
     assert len(active(by_name(fresh_catalog, TABLE), "columns")) == 61

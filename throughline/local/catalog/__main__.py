@@ -4,15 +4,12 @@ It listens on this machine only. It finishes the current calls and ends on SIGTE
 """
 
 import argparse
-import fcntl
 import signal
 import socket
 import sqlite3
 import sys
 from collections.abc import Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import uvicorn
 
@@ -23,9 +20,6 @@ from throughline.local.catalog.store import MEMORY, Store
 from throughline.local.errors import LocalError
 from throughline.local.process.listening import listen
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 HOST = "127.0.0.1"
 _GRACE_SECONDS = 5
 
@@ -34,7 +28,7 @@ def main(arguments: Sequence[str] | None = None, app_type: type[CatalogApp] = Ca
     """Serve until a signal; return the exit code (2: could not start)."""
     options = _parser().parse_args(arguments)
     try:
-        with _alone(options.data), _listen(options) as listener:
+        with _listen(options) as listener:
             _serve(options, listener, app_type)
     except LocalError as error:
         sys.stderr.write(f"{error}\n")
@@ -68,25 +62,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-@contextmanager
-def _alone(data: str) -> "Iterator[None]":
-    """Hold the data's lock file: two catalogs with the same file would not see each other's type definitions."""
-    if data == MEMORY:
-        yield
-        return
-    lock = Path(f"{data}.lock")
-    try:
-        handle = lock.open("w")
-    except OSError as error:
-        raise LocalError(f"Can't write {lock}: {error.strerror}. Name a file in a folder you can write to.") from error
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise LocalError(f"Another catalog uses {data}. Stop that one, or name another file by --data.") from error
-        yield
-
-
 def _listen(options: argparse.Namespace) -> socket.socket:
     if options.fd is not None:
         return socket.socket(fileno=options.fd)
@@ -97,7 +72,8 @@ def _serve(options: argparse.Namespace, listener: socket.socket, app_type: type[
     try:
         store = Store(options.data)
     except sqlite3.Error as error:
-        raise LocalError(f"Can't use {options.data} as the catalog's data: {error}.") from error
+        advice = "Name another file by --data, in a folder you can write to; each catalog needs one of its own."
+        raise LocalError(f"Can't use {options.data} as the catalog's data: {error}. {advice}") from error
     catalog = Catalog(store, soft=options.deletes == "soft", plain=options.types == "plain")
     config = uvicorn.Config(
         app_type(catalog, token=options.token).asgi(),

@@ -1,12 +1,11 @@
-"""The catalog's data: entities, relationships, clients' type definitions and counts of calls.
+"""The catalog's data: entities, relationships and clients' type definitions.
 
 All of it is in memory, where it is read, and in an SQLite file, if there is one: a transaction is written to the file
-as it ends. One thread (the server's event loop) uses a store; WAL lets other programs read its file at the same time.
+as it ends. One thread (the server's event loop) uses a store, and one store a file.
 """
 
 import sqlite3
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,33 +14,13 @@ from typing import Any
 import orjson
 
 Json = dict[str, Any]
-Calls = Counter[tuple[str, int, bool]]
-"""Numbers of calls by verb, by status, and by whether the verb writes."""
 
 MEMORY = ":memory:"
-_LAYOUT = 1
-_COLUMNS = {
-    "typedefs": "name, body",
-    "entities": "guid, type, qualified_name, status, created, updated, version, body",
-    "edges": "guid, number, relationship, end1, end2, status",
-}
-"""The columns of each table, its key first."""
+_LAYOUT = 2
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS typedefs (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS entities (
-    guid TEXT PRIMARY KEY, type TEXT NOT NULL, qualified_name TEXT, status TEXT NOT NULL,
-    created INTEGER NOT NULL, updated INTEGER NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL
-);
-DROP INDEX IF EXISTS entities_by_name;
-CREATE TABLE IF NOT EXISTS edges (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, guid TEXT NOT NULL UNIQUE, relationship TEXT NOT NULL,
-    end1 TEXT NOT NULL, end2 TEXT NOT NULL, status TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS calls (
-    verb TEXT NOT NULL, outcome INTEGER NOT NULL, writes INTEGER NOT NULL, count INTEGER NOT NULL,
-    PRIMARY KEY (verb, outcome)
-) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rows (kind TEXT, key TEXT, body TEXT NOT NULL, PRIMARY KEY (kind, key));
 """
+_PUT = "INSERT INTO rows VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body"
 
 
 class NameTakenError(Exception):
@@ -93,7 +72,6 @@ class Store:
         self.typedefs: dict[str, Json] = {}
         self.entities: dict[str, Entity] = {}
         self.edges: dict[str, Edge] = {}
-        self.calls: Calls = Counter()
         self._undo: dict[tuple[str, str], Any] = {}
         self._file = None if path == MEMORY else _open(path)
         if self._file is not None:
@@ -185,19 +163,6 @@ class Store:
                     self._put(table, key, None)
         self._index()
 
-    def count_call(self, verb: str, status: int, *, writes: bool) -> None:
-        """Count one call. `writes`: the verb creates, changes or deletes, even if it failed."""
-        self.calls[verb, status, writes] += 1
-        if self._file is not None:
-            statement = "INSERT INTO calls VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1"
-            self._file.execute(statement, (verb, status, int(writes)))
-
-    def forget_calls(self) -> None:
-        """Set all counts to zero."""
-        self.calls.clear()
-        if self._file is not None:
-            self._file.execute("DELETE FROM calls")
-
     def _rows(self, table: str) -> dict[str, Any]:
         rows: dict[str, Any] = getattr(self, table)
         return rows
@@ -225,55 +190,30 @@ class Store:
         self._number = max((edge.number for edge in self.edges.values()), default=0)
 
     def _save(self) -> None:
-        if self._file is None or not self._undo:
+        if self._file is None:
             return
-        self._file.execute("BEGIN IMMEDIATE")
-        try:
-            for table, key in self._undo:
-                value = self._rows(table).get(key)
-                self._file.execute(*(_removal(table, key) if value is None else _upsert(table, value)))
-        except BaseException:
-            self._file.execute("ROLLBACK")
-            raise
-        self._file.execute("COMMIT")
+        rows = [(kind, key, self._rows(kind).get(key)) for kind, key in self._undo]
+        with self._file:  # one transaction
+            self._file.executemany(
+                "DELETE FROM rows WHERE kind = ? AND key = ?", [row[:2] for row in rows if not row[2]]
+            )
+            self._file.executemany(_PUT, [(*row[:2], orjson.dumps(row[2]).decode()) for row in rows if row[2]])
 
     def _load(self, file: sqlite3.Connection) -> None:
-        self.typedefs = {name: orjson.loads(body) for name, body in file.execute("SELECT name, body FROM typedefs")}
-        for table, row_type in (("entities", Entity), ("edges", Edge)):
-            # S608: our own text.
-            for row in file.execute(f"SELECT {_COLUMNS[table]} FROM {table} ORDER BY rowid"):  # noqa: S608
-                cells = dict(zip(_COLUMNS[table].split(", "), row, strict=True))
-                if "body" in cells:
-                    cells["body"] = orjson.loads(cells["body"])
-                self._rows(table)[row[0]] = row_type(**cells)
-        rows = file.execute("SELECT verb, outcome, writes, count FROM calls")
-        self.calls.update({(verb, status, bool(writes)): count for verb, status, writes, count in rows})
+        types: dict[str, Any] = {"typedefs": dict, "entities": Entity, "edges": Edge}
+        for kind, key, body in file.execute("SELECT kind, key, body FROM rows ORDER BY rowid"):
+            self._rows(kind)[key] = types[kind](**orjson.loads(body))
 
 
 def _open(path: str) -> sqlite3.Connection:
-    # Autocommit: the store begins and ends the transactions.
-    file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    file = sqlite3.connect(path, timeout=0, check_same_thread=False)
+    # Two catalogs with the same file would not see each other's changes.
+    file.execute("PRAGMA locking_mode = EXCLUSIVE")
     file.execute("PRAGMA journal_mode = WAL")
     # In WAL mode the data survives the end of the process at any moment, which is enough for a local catalog.
     file.execute("PRAGMA synchronous = NORMAL")
     layout = file.execute("PRAGMA user_version").fetchone()[0]
     if layout not in {0, _LAYOUT}:
-        raise sqlite3.DatabaseError(f"the file has layout {layout}, this catalog needs {_LAYOUT}: name a new file")
-    file.executescript(_SCHEMA)
-    file.execute(f"PRAGMA user_version = {_LAYOUT}")
+        raise sqlite3.DatabaseError(f"the file has layout {layout}, this catalog needs {_LAYOUT}: delete the file")
+    file.executescript(f"{_SCHEMA} PRAGMA user_version = {_LAYOUT};")
     return file
-
-
-def _upsert(table: str, value: Any) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement that stores a row, and its values."""
-    columns = _COLUMNS[table].split(", ")
-    cells = (value["name"], value) if table == "typedefs" else [getattr(value, column) for column in columns]
-    values = tuple(orjson.dumps(cell).decode() if isinstance(cell, dict) else cell for cell in cells)
-    changes = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
-    # S608: names of tables and columns, and placeholders.
-    statement = f"INSERT INTO {table} ({_COLUMNS[table]}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
-    return f"{statement} ON CONFLICT ({columns[0]}) DO UPDATE SET {changes}", values
-
-
-def _removal(table: str, key: str) -> tuple[str, tuple[Any, ...]]:
-    return f"DELETE FROM {table} WHERE {_COLUMNS[table].partition(',')[0]} = ?", (key,)  # noqa: S608 - as above

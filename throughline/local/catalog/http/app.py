@@ -83,7 +83,7 @@ class CatalogApp:
         """Yield method, path and function of the catalog's own administration, which Atlas does not have."""
 
         def reset_calls(_query: Mapping[str, str], _body: Any) -> Any:
-            self.catalog.store.forget_calls()
+            self.catalog.calls_by_outcome.clear()
             return self.catalog.calls()
 
         def reset(query: Mapping[str, str], _body: Any) -> Any:
@@ -111,7 +111,7 @@ class CatalogApp:
                 response = await self._endpoint(request, verb, basic=basic)
                 status = response.status_code
             finally:
-                self.catalog.store.count_call(verb.name, status, writes=verb.writes)
+                self.catalog.calls_by_outcome[verb.name, status, verb.writes] += 1
             return response
 
         return Route(f"{prefix}/{verb.path}", endpoint, methods=[verb.method])

@@ -17,23 +17,16 @@ from throughline.local.catalog.errors import CatalogError, Fault
 from throughline.local.catalog.glossary import Glossary
 from throughline.local.catalog.purview import OWNER, ROOT, Account, collection_of, query
 from throughline.local.catalog.search import search
-from throughline.local.catalog.store import Calls, Entity, Store
-from throughline.local.catalog.typedefs import Typedefs
+from throughline.local.catalog.store import Entity, Store
+from throughline.local.catalog.typedefs import CATEGORIES, Typedefs
 from throughline.local.catalog.views import Views, lineage
 
 Json = dict[str, Any]
 
 NOTHING = object()
 """Marks an answer without a body (204)."""
-_CATEGORIES = {
-    "typedef": "",
-    "entitydef": "ENTITY",
-    "enumdef": "ENUM",
-    "structdef": "STRUCT",
-    "classificationdef": "CLASSIFICATION",
-    "relationshipdef": "RELATIONSHIP",
-    "businessmetadatadef": "BUSINESS_METADATA",
-}
+_CATEGORIES = {"typedef": ""} | {key.removesuffix("s").lower(): category for key, category in CATEGORIES.items()}
+"""The category of the definitions of a kind, as paths name it; empty: all."""
 _UNIQUE = re.compile(r"attr(?:_\d+)?:(?P<name>.+)")
 
 
@@ -111,6 +104,8 @@ class Catalog:
     def __init__(self, store: Store, *, soft: bool = True, plain: bool = False) -> None:
         self._soft = soft
         self.store = store
+        self.calls_by_outcome: Counter[tuple[str, int, bool]] = Counter()
+        """Numbers of calls by verb, by status, and by whether the verb writes."""
         self.account = Account()
         self.typedefs = Typedefs(store, plain=plain, clock=now)
         self.views = Views(store, self.typedefs)
@@ -129,7 +124,7 @@ class Catalog:
 
     def calls(self) -> Json:
         """Return the counts of calls, `reads`, `writes`, `by_verb` and `by_outcome`, and of `entities` not deleted."""
-        calls: Calls = self.store.calls
+        calls = self.calls_by_outcome
         by_verb: Counter[str] = Counter()
         by_outcome: dict[str, dict[str, int]] = {}
         for (verb, status, _), number in sorted(calls.items()):
@@ -258,17 +253,6 @@ def _lineage(catalog: Catalog, call: Call, entity: Entity) -> Json:
     return lineage(catalog.store, catalog.typedefs, entity, direction=direction, depth=depth)
 
 
-def _get_search(catalog: Catalog, call: Call) -> Json:
-    parameters = {
-        "typeName": call.get("typeName") or None,
-        "query": call.get("query") or None,
-        "excludeDeletedEntities": call.flag("excludeDeletedEntities"),
-        "limit": call.number("limit", 0),
-        "offset": call.number("offset", 0),
-    }
-    return search(catalog.store, catalog.typedefs, parameters)
-
-
 def _post_classification(catalog: Catalog, call: Call) -> None:
     """Attach one classification to many entities."""
     mark, guids = call.fields.get("classification"), call.fields.get("entityGuids")
@@ -332,7 +316,6 @@ VERBS = (
     ),
     Verb("GET", "lineage/{guid}", lambda catalog, call: _lineage(catalog, call, catalog.by_guid(call.path["guid"]))),
     Verb("GET", "lineage/uniqueAttribute/type/{type}", lambda cat, call: _lineage(cat, call, cat.by_name(call))),
-    Verb("GET", "search/basic", _get_search),
     Verb("POST", "search/basic", lambda catalog, call: search(catalog.store, catalog.typedefs, call.fields)),
 )
 
