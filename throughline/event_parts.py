@@ -21,6 +21,12 @@ _SCHEMAS: Mapping[str, str] = {
     "test": "1-0-1/TestRunFacet",
 }
 """Version and name of each facet that is sent; `{carrier}` stands for Run, Job or Dataset."""
+_OF_DBT = "https://raw.githubusercontent.com/OpenLineage/OpenLineage/main/integration/common/openlineage/common/schema/"
+_SCHEMAS_OF_DBT: Mapping[str, str] = {
+    "dbt_exposures": "dbt-exposures-dataset-facet.json#/$defs/DbtExposuresDatasetFacet",
+    "dbt_model": "dbt-model-dataset-facet.json#/$defs/DbtModelDatasetFacet",
+}
+"""Those that are OpenLineage's dbt integration's own, not the specification's."""
 
 
 def event_of(producer: str, kind: str, **parts: Any) -> Json:
@@ -30,12 +36,14 @@ def event_of(producer: str, kind: str, **parts: Any) -> Json:
 
 def facets_of(producer: str, carrier: str, **facets: Json) -> Json:
     """Facets with what the specification asks of each."""
-    schemas = {name: _SCHEMAS[name].format(carrier=carrier) for name in facets}
     return {
-        name: {
-            "_producer": producer,
-            "_schemaURL": f"{_FACETS}{schemas[name]}.json#/$defs/{schemas[name].partition('/')[2]}",
-            **content,
-        }
+        name: {"_producer": producer, "_schemaURL": _schema(name, carrier), **content}
         for name, content in facets.items()
     }
+
+
+def _schema(name: str, carrier: str) -> str:
+    if name in _SCHEMAS_OF_DBT:
+        return f"{_OF_DBT}{_SCHEMAS_OF_DBT[name]}"
+    schema = _SCHEMAS[name].format(carrier=carrier)
+    return f"{_FACETS}{schema}.json#/$defs/{schema.partition('/')[2]}"

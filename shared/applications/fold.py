@@ -22,6 +22,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import fold as condensed
 from shared.openlineage.merging import stronger_end
+from shared.openlineage.operations import DECLARED
 from shared.openlineage.run import MergedRun
 from shared.records.states import State
 from shared.secrets import short_text, text_without_secrets
@@ -362,7 +363,8 @@ class _Fold:
         draft.note_changes(run.run_id, by_asset)
         draft.note_tests(tests)
         for digest, process in contents.items():
-            draft.note_content(digest, process, run, facts)
+            is_declared = process.operations == (DECLARED.name,)  # what the run wrote went elsewhere
+            draft.note_content(digest, process, run, structs.replace(facts, written=()) if is_declared else facts)
         record = structs.replace(record, assets=tuple(sorted(by_asset)), stated=facts.stated)
         if isinstance(outcome, Skip):
             return structs.replace(record, verdict=State.SKIPPED, reason=outcome.reason)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 
 class Wire(Struct, rename="camel", frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -311,6 +311,30 @@ class Hierarchy(Wire, frozen=True):
     """Where a data set lies, from the highest level to itself (HierarchyDatasetFacet 1-0-0)."""
 
     hierarchy: Annotated[tuple[Level, ...], Entries] | None = None
+
+
+class Exposure(Wire, frozen=True):
+    """A reader of a data set outside of dbt that its project declares: a dashboard, a notebook, an application.
+    `unique_id` is `exposure.{package}.{name}`.
+    """
+
+    unique_id: Name = field(name="unique_id")
+    name: Name
+    type: Name | None = None
+    url: Name | None = None
+
+
+class Exposures(Wire, frozen=True):
+    """The exposures that read a data set (`dbt_exposures` of OpenLineage's dbt integration, since 1.52). `project`: the
+    one that declares them, where the event has no facet `dbt_run`; only our own events have it.
+    """
+
+    exposures: Annotated[tuple[Exposure, ...], Entries] | None = None
+    project: Name | None = None
+
+
+class DbtModel(Wire, frozen=True):
+    """Marks what dbt makes (`dbt_model` of OpenLineage's dbt integration): a source has no such facet."""
 
 
 class FieldOperand(Wire, frozen=True, tag_field="type", tag="field"):

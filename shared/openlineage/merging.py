@@ -1,5 +1,6 @@
 """Merge the events of one run: a union that is independent of their order and of repetition. Drop redundant ones."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -10,7 +11,7 @@ import msgspec
 
 from shared.openlineage.connectors import CONNECTORS, with_copied_sources
 from shared.openlineage.decoding import ENDS, FLINK, RUNNING, Event
-from shared.openlineage.facets import Level, description_in, owner_names, tag_values
+from shared.openlineage.facets import Exposures, Level, description_in, owner_names, tag_values
 from shared.openlineage.run import (
     NO_SPARK_PROPERTIES,
     DatasetKey,
@@ -106,6 +107,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
     of_executions = [facet for facet in plans if facet.plan or facet.problem or facet.joined]
     is_alone = bool(of_executions) and len(plans) == len(bodies) and not any(facet.joined for facet in plans)
     job_tags, owners, description = _declared(of_job)
+    dbt_project, lists_exposures = _of_dbt(of_run) if integration == _DBT else ("", False)
     times = [event.time for event in listener_events]
     return MergedRun(
         run_id=run_id,
@@ -139,6 +141,8 @@ def merge(events: Iterable[Event]) -> MergedRun:
         source_code=next(
             filter(None, (job_facets.source_code_location for job_facets in reversed(of_job))), NO_SOURCE_CODE
         ),
+        dbt_project=dbt_project,
+        lists_exposures=lists_exposures and not omitted,
     )
 
 
@@ -194,6 +198,22 @@ def _of_run(
         if facets.tags:
             tags.update(tag_values(facets.tags))
     return parent, properties, captured, plan, tuple(sorted(tags)) if tags else ()
+
+
+_DBT = "DBT"
+_LISTS_EXPOSURES = (1, 52)
+"""The first version of OpenLineage's dbt integration that does."""
+_VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})")
+
+
+def _of_dbt(all_facets: Iterable[RunFacets]) -> tuple[str, bool]:
+    """The project of a run of dbt, and whether its listener lists exposures."""
+    project = version = ""
+    for facets in all_facets:
+        project = (facets.dbt_run.project_name if facets.dbt_run else None) or project
+        version = (facets.processing_engine.openlineage_adapter_version if facets.processing_engine else "") or version
+    match = _VERSION.match(version)
+    return project, match is not None and (int(match[1]), int(match[2])) >= _LISTS_EXPOSURES
 
 
 def _better_named(parent: Parent | None, other: Parent | None) -> Parent | None:
@@ -276,6 +296,8 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
     columns: Sequence[SchemaField] = ()
     states: set[tuple[str, DatasetKey | None]] = set()
     levels: Sequence[Level] = ()
+    exposures: Exposures | None = None
+    by_dbt = False
     for facets in all_facets:
         if (symlinks := facets.symlinks) and symlinks not in links:
             links.append(symlinks)
@@ -290,6 +312,8 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
             )
         if (place := facets.hierarchy) and place.hierarchy:
             levels = place.hierarchy
+        exposures = facets.dbt_exposures or exposures
+        by_dbt = by_dbt or facets.dbt_model is not None
     tags, owners, description = _declared(all_facets)
     return MergedDataset(
         namespace=key[0],
@@ -303,6 +327,8 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
         owners=owners,
         description=description,
         levels=tuple([(level.type, level.name) for level in levels]) if levels else (),
+        exposures=exposures,
+        by_dbt=by_dbt,
     )
 
 

@@ -87,8 +87,10 @@ UNKNOWN = Operation(pattern="", name="write", reason="is a write if it has outpu
 """Any node that no row matches."""
 
 DECLARED = Operation(pattern="", name="declared", reason="says what a data set without a job is made of")
-"""What has no job of its own: a data set event, an exposure of dbt."""
-DECLARED_JOBS = frozenset({"DATASET", "EXPOSURE"})
+"""What has no job of its own: a data set event, the exposures of a table of dbt."""
+EXPOSURE = "EXPOSURE"
+"""The type of the job that stands for the exposures of a table."""
+DECLARED_JOBS = frozenset({"DATASET", EXPOSURE})
 """The types of jobs that stand for such a data set. Their names are those of data sets, so no node is looked for."""
 
 _BY_NAME = {row.name: row for row in OPERATIONS}

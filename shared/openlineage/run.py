@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from shared.openlineage.facets import DATASET, DatasetLineage, LineageEntry, LineageSource
+from shared.openlineage.facets import DATASET, DatasetLineage, Exposures, LineageEntry, LineageSource
 from shared.openlineage.run_facets import Captured, JobName, PlanFacet
 from shared.openlineage.wire import (
     NO_SOURCE_CODE,
@@ -45,7 +45,8 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     columns and types of the last event with a schema; `states` the lifecycle state changes (CREATE, OVERWRITE, ALTER,
     DROP, RENAME, TRUNCATE), each with the previous name if the name changed. `sources`: the data sets that explicit
     lineage names as those that feed it; None without explicit lineage: all inputs of the run may. `tags`, `owners`,
-    `description` and `levels` (type and name, from the highest to itself) are what events declare of it.
+    `description` and `levels` (type and name, from the highest to itself) are what events declare of it. `exposures`:
+    its readers outside of dbt, None where no event lists them; `by_dbt`: whether dbt makes it.
     """
 
     namespace: str
@@ -60,6 +61,8 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     owners: tuple[str, ...] = ()
     description: str = ""
     levels: tuple[tuple[str, str], ...] = ()
+    exposures: Exposures | None = None
+    by_dbt: bool = False
 
     @property
     def key(self) -> DatasetKey:
@@ -89,6 +92,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     of its execution in Spark, if it came alone, since the jar knew no run of the listener: then the run keeps its
     `plan`. `plans_lost`: how many plans of its application the jar had not been able to send until then.
     `tags` are what events declare of the run; `job_tags`, `owners`, `description` and `source_code`, of its job.
+    `dbt_project`: whose run it is; `lists_exposures`: whether what its events do not list as an exposure is none.
     """
 
     run_id: str
@@ -123,6 +127,8 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     owners: tuple[str, ...] = ()
     description: str = ""
     source_code: SourceCodeLocation = NO_SOURCE_CODE
+    dbt_project: str = ""
+    lists_exposures: bool = False
 
     @property
     def is_stream(self) -> bool:

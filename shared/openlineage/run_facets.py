@@ -161,6 +161,12 @@ class Checkpoints(Wire, frozen=True):
     total: int | None = None
 
 
+class DbtRun(Wire, frozen=True):
+    """What dbt's run is of (`dbt_run` of OpenLineage's dbt integration)."""
+
+    project_name: Name | None = field(name="project_name", default=None)
+
+
 class RunFacets(Wire, frozen=True):
     """Facets of a run."""
 
@@ -178,3 +184,4 @@ class RunFacets(Wire, frozen=True):
     hive_properties: HiveProperties | None = field(name="hive_properties", default=None)
     flink_job: FlinkJob | None = field(name="flink_job", default=None)
     checkpoints: Checkpoints | None = None
+    dbt_run: DbtRun | None = field(name="dbt_run", default=None)

@@ -16,8 +16,10 @@ from shared.openlineage.facets import (
     ColumnName,
     Columns,
     DatasetLineage,
+    DbtModel,
     Documentation,
     Expectations,
+    Exposures,
     Hierarchy,
     InputSubset,
     JobLineage,
@@ -149,6 +151,8 @@ class DatasetFacets(Wire, frozen=True):
     data_quality_metrics: Metrics | None = None
     lineage: DatasetLineage | None = None
     hierarchy: Hierarchy | None = None
+    dbt_exposures: Exposures | None = field(name="dbt_exposures", default=None)
+    dbt_model: DbtModel | None = field(name="dbt_model", default=None)
 
     @property
     def quality(self) -> Quality:

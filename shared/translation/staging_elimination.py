@@ -99,7 +99,7 @@ def _with_present_sinks(contribution: Contribution, lifecycle: LifecycleEvents) 
             names[sink.qualified_name] = asset.qualified_name
             for event in renames:
                 content = _renamed_process(content, event)
-    if not outputs:
+    if content.outputs and not outputs:
         return None
     if all(before == after for before, after in names.items()):
         return contribution

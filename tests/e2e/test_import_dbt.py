@@ -6,6 +6,7 @@ dbt's packages are in an environment of their own (build/dbt_python, made at the
 
 import json
 import runpy
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 import typer.testing
 
 from shared.lineage.graph import LineageGraph, Way, find_column, find_dataset
-from shared.model import Process
+from shared.model import Asset, Process
 from shared.openlineage.decoding import decode
 from shared.query.recorded_document import document_of_record
 from shared.reading.processes import recorded_processes
@@ -35,17 +36,24 @@ exposures:
     label: Board
     type: dashboard
     owner: {name: Eve}
-    depends_on: [ref("customer_totals")]
+    depends_on: [ref("customer_totals"), ref("stg_orders")]
 """
-EXPOSURE = "exposure.shop.board"
+OF_EXPOSURES = " → exposures"
+STAGED, TOTALS = "shop.main.stg_orders", "shop.main.customer_totals"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """The folder that dbt wrote, and the events of `dbt-ol` for the same run."""
+    """A project in a folder that dbt has built, and the events of `dbt-ol` for this run. `programs`: where both are."""
 
-    target: Path
+    project: Path
+    programs: Path
     by_wrapper: tuple[bytes, ...]
+
+    @property
+    def target(self) -> Path:
+        """Where dbt wrote its files."""
+        return self.project / "target"
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +61,21 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(SCENARIOS))  # as of a script
         texts = runpy.run_path(str(SCENARIOS / "dbt.py"))["PROJECT"]
-    folder = tmp_path_factory.mktemp("dbt")
-    events = folder / "events.jsonl"
     with pythons.dbt() as system:
         assert system.python
         programs = system.python.parent
-    project = folder / "project"
+    project = tmp_path_factory.mktemp("dbt") / "project"
     write_project(project, {**texts, "models/board.yml": BOARD})
-    dbt(("build",), project, programs=programs, events=events, code=1)  # a model and a test fail, as they should
-    return Built(target=project / "target", by_wrapper=tuple(events.read_bytes().splitlines()))
+    by_wrapper = wrapped("build", project, programs, code=1)  # a model and a test fail, as they should
+    return Built(project=project, programs=programs, by_wrapper=by_wrapper)
+
+
+def wrapped(command: str, project: Path, programs: Path, code: int = 0) -> tuple[bytes, ...]:
+    """The events of a command of `dbt-ol`."""
+    events = project / "events.jsonl"
+    events.unlink(missing_ok=True)
+    dbt(tuple(command.split()), project, programs=programs, events=events, code=code)
+    return tuple(events.read_bytes().splitlines())
 
 
 def saved(target: Path, place: Path, parts: Parts | None = None) -> list[bytes]:
@@ -90,7 +104,7 @@ def test_columns_are_those_that_were_written_by_hand(built: Built, tmp_path: Pat
     edges = [edge for process in truth["processes"] for edge in process["columns"]]
     edges += [row["edge"] for row in truth["not_reported"] if "SELECT *" not in row["reason"]]
     history = translate_history(map(decode, saved(built.target, tmp_path / "events.jsonl")))
-    processes = [process for process in history.processes if EXPOSURE not in process.name]
+    processes = [process for process in history.processes if not process.name.endswith(OF_EXPOSURES)]
     tables = {
         asset.qualified_name: asset.name for process in processes for asset in (*process.inputs, *process.outputs)
     }
@@ -111,9 +125,11 @@ def test_the_wrappers_events_beside_it_are_neither_doubled_nor_changed(built: Bu
     reported = lineage(parts)
     take(parts, saved(built.target, tmp_path / "events.jsonl", parts))
     whole = lineage(parts)
-    assert {name: whole[name] for name in reported} == reported
-    assert [process.name for name, process in whole.items() if name not in reported] == ["exposure.shop.board → board"]
-    assert len(reported) == 4
+    assert edges(whole) == edges(reported)
+    of_models = {name: process for name, process in whole.items() if not process.name.endswith(OF_EXPOSURES)}
+    assert of_models == {name: reported[name] for name in of_models}
+    assert len(of_models) == 4
+    assert len(whole) == 6
 
 
 def test_both_name_the_same_processes(built: Built, tmp_path: Path) -> None:
@@ -121,8 +137,50 @@ def test_both_name_the_same_processes(built: Built, tmp_path: Path) -> None:
         {process.qualified_name for process in translate_history(map(decode, events)).processes}
         for events in (built.by_wrapper, saved(built.target, tmp_path / "events.jsonl"))
     ]
-    assert {name for name in names[1] - names[0] if EXPOSURE not in name} == set()
-    assert len(names[0]) == 4
+    assert names[1] - names[0] == set()
+    assert len(names[0]) == 6
+
+
+def edges(processes: dict[str, Process]) -> set[tuple[str, str, str]]:
+    """Each process with each data set that it reads, and each that it writes."""
+    return {
+        (name, source.qualified_name, sink.qualified_name)
+        for name, process in processes.items()
+        for source in process.inputs
+        for sink in process.outputs
+    }
+
+
+def test_runs_of_one_model_each_add_up_and_the_import_beside_them_doubles_nothing(built: Built, tmp_path: Path) -> None:
+    parts, project = Parts(), tmp_path / "project"
+    shutil.copytree(built.project, project)
+
+    def readers_after(command: str) -> set[str]:
+        """The tables that the dashboard reads after a command of `dbt-ol`."""
+        take(parts, list(wrapped(command, project, built.programs)))
+        return {source.name for source, sink in _ends(parts) if sink.name == "exposures/board"}
+
+    assert readers_after("run --select stg_orders") == {STAGED}
+    assert readers_after("run --select customer_totals") == {STAGED, TOTALS}
+    reported = lineage(parts)
+    assert "board" in parts.run("impact", "shop.main.raw_orders").output
+    take(parts, saved(project / "target", tmp_path / "events.jsonl", parts))
+    whole = lineage(parts)
+    assert edges(whole) >= edges(reported)
+    assert {name for name, process in whole.items() if process.name.endswith(OF_EXPOSURES)} == {
+        name for name, process in reported.items() if process.name.endswith(OF_EXPOSURES)
+    }
+    assert {edge for edge in edges(whole) if edge[2].endswith("board")} == {
+        edge for edge in edges(reported) if edge[2].endswith("board")
+    }
+    (project / "models/board.yml").write_text(BOARD.replace('ref("customer_totals"), ', ""))
+    assert readers_after("run --select customer_totals") == {STAGED}
+
+
+def _ends(parts: Parts) -> list[tuple[Asset, Asset]]:
+    return [
+        (source, sink) for process in lineage(parts).values() for source in process.inputs for sink in process.outputs
+    ]
 
 
 def test_the_same_files_again_change_nothing(built: Built, tmp_path: Path) -> None:

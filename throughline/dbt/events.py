@@ -1,20 +1,23 @@
 """A project as OpenLineage events, under the names of jobs and data sets that OpenLineage's wrapper `dbt-ol` gives.
 
 A model or snapshot that dbt ran is a run of its job, with its compiled SQL: the parser reads the columns from it. One
-that dbt did not run is a job event: what it reads and writes by its design. So is an exposure, which reads every column
-of its tables. Tests are runs that read the tables which they test.
+that dbt did not run is a job event: what it reads and writes by its design. So are the exposures of a table, which read
+every column of it; a table without any says so in the events of the models that write or read it. Tests are runs that
+read the tables which they test.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
+from shared.openlineage.operations import EXPOSURE
+from shared.translation.run.exposures import job_of_exposures, place_of_exposure
 from shared.translation.sql.statement_reader import read_statement
 from throughline.dbt.artifacts import Node, NodeResult, Project
 from throughline.event_parts import Json, event_of, facets_of
@@ -49,11 +52,20 @@ def jobs_of(project: Project, *, namespace: str, job_namespace: str) -> Iterator
     return _Translation(project=project, namespace=namespace, job_namespace=job_namespace).jobs()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Translation:
     project: Project
     namespace: str
     job_namespace: str
+
+    @cached_property
+    def exposures(self) -> dict[str, list[Node]]:
+        """The exposures of each table that has any, by its unique id."""
+        by_table: dict[str, list[Node]] = {}
+        for node in self.project.nodes.values():
+            for table in self._stored(node) if node.resource_type == "exposure" else ():
+                by_table.setdefault(table.unique_id, []).append(node)
+        return by_table
 
     def jobs(self) -> Iterator[JobOfProject]:
         nodes = self.project.nodes.values()
@@ -66,9 +78,7 @@ class _Translation:
             if job := self._model(node):
                 yield job
         yield from self._tests(tests)
-        for node in nodes:
-            if node.resource_type == "exposure" and (inputs := self._stored(node)):
-                yield self._exposure(node, inputs)
+        yield from self._exposures()
 
     def _ended(self, node: Node) -> str:
         result = self.project.results.get(node.unique_id)
@@ -98,7 +108,7 @@ class _Translation:
         result = self.project.results.get(node.unique_id)
         end = _ENDS.get(result.status) if result else None
         if result is None or end is None:
-            events = [self._job_event(job, inputs, output)] if inputs else []
+            events = [self._job_event(job, inputs, [output])] if inputs else []
         else:
             rows = result.adapter_response.rows_affected if result.adapter_response else None
             if rows is not None and rows >= 0:
@@ -110,7 +120,7 @@ class _Translation:
                 )
                 for kind, time in times.items()
             ]
-        return self._named(job, events, inputs, output) if events else None
+        return self._named(job, events, inputs, [output]) if events else None
 
     def _tests(self, tests: Iterable[Node]) -> Iterator[JobOfProject]:
         """Generic tests by the table that they test, and tests that are SQL files, which read several."""
@@ -171,21 +181,22 @@ class _Translation:
             actual=None if result.failures is None else str(result.failures),
         )
 
-    def _exposure(self, node: Node, inputs: list[Node]) -> JobOfProject:
-        """A reader outside of dbt. Every column of its tables counts as one on which all of it depends."""
-        read = [self._dataset(table) for table in inputs]
-        columns = [
-            {"namespace": self.namespace, "name": table.table, "field": name}
-            for table in inputs
-            for name in self._names(table)
-        ]
+    def _exposures(self) -> Iterator[JobOfProject]:
+        """The readers outside of dbt of each table: it is the table that `dbt-ol` says them of."""
+        for unique_id, exposures in self.exposures.items():
+            table = self.project.nodes[unique_id]
+            columns = [{"namespace": self.namespace, "name": table.table, "field": name} for name in self._names(table)]
+            read, written = self._dataset(table), [self._exposure(node, columns) for node in exposures]
+            job = self._job(job_of_exposures(self.project.name, table.table), EXPOSURE)
+            yield self._named(job, [self._job_event(job, [read], written)], [read], written)
+
+    def _exposure(self, node: Node, columns: list[Json]) -> Json:
+        """A reader as a data set. Every column of its tables counts as one on which all of it depends."""
         facets = self._declared(node, "Dataset", type=node.type, maturity=node.maturity, url=node.url)
         if columns:
             facets |= _facets("Dataset", columnLineage={"fields": {}, "dataset": columns})
-        output: Json = {"namespace": f"dbt://{self.project.name}", "name": f"exposures/{node.name}", "facets": facets}
-        job = self._job(node.unique_id, "EXPOSURE", node)
-        event = self._job_event(job, read, output)
-        return self._named(job, [event], read, output)
+        namespace, name = place_of_exposure(node.unique_id)
+        return {"namespace": namespace, "name": name, "facets": facets}
 
     def _stored(self, node: Node) -> list[Node]:
         """The tables that a node reads, also through ephemeral models and metrics, in order."""
@@ -230,6 +241,10 @@ class _Translation:
         facets = self._declared(node, "Dataset")
         if fields:
             facets |= _facets("Dataset", schema={"fields": fields})
+        if node.resource_type in _JOB_TYPES:
+            facets |= _facets("Dataset", dbt_model={})
+        if node.unique_id not in self.exposures:
+            facets |= _facets("Dataset", dbt_exposures={"exposures": [], "project": self.project.name})
         return {"namespace": self.namespace, "name": node.table, "facets": facets}
 
     def _declared(self, node: Node, carrier: str, **values: str | None) -> Json:
@@ -268,9 +283,9 @@ class _Translation:
         declared = self._declared(node, "Job") if node else {}
         return {"namespace": self.job_namespace, "name": name, "facets": {**_facets("Job", **facets), **declared}}
 
-    def _job_event(self, job: Json, inputs: list[Json], output: Json) -> Json:
+    def _job_event(self, job: Json, inputs: list[Json], outputs: list[Json]) -> Json:
         time = self.project.metadata.generated_at
-        return _event("JobEvent", eventTime=time, job=job, inputs=inputs, outputs=[output])
+        return _event("JobEvent", eventTime=time, job=job, inputs=inputs, outputs=outputs)
 
     def _run_event(
         self,
@@ -300,7 +315,7 @@ class _Translation:
         return str(uuid5(NAMESPACE_URL, f"dbt\n{ran.invocation_id or ran.generated_at}\n{subject}"))
 
     def _named(
-        self, job: Json, events: list[Json], inputs: Iterable[Json] = (), output: Json | None = None
+        self, job: Json, events: list[Json], inputs: Iterable[Json] = (), outputs: Iterable[Json] = ()
     ) -> JobOfProject:
         ran = next((event["eventTime"] for event in events if "eventType" in event), None)
         return JobOfProject(
@@ -308,7 +323,7 @@ class _Translation:
             name=job["name"],
             ran=datetime.fromisoformat(ran) if ran else None,
             reads=tuple(dataset["name"] for dataset in inputs),
-            writes=output["name"] if output else "",
+            writes=", ".join(dataset["name"] for dataset in outputs),
             has_sql="sql" in job["facets"],
             events=tuple(map(msgspec.json.encode, events)),
         )

@@ -15,7 +15,15 @@ from msgspec.structs import replace
 from shared.model import Asset, Origin, Process, RunLineage, Span
 from shared.naming.canonical import canonical, is_noise
 from shared.naming.stores.families import Identity
-from shared.openlineage.operations import DECLARED, DECLARED_JOBS, HIVE_OPERATIONS, UNKNOWN, Operation, split_job_name
+from shared.openlineage.operations import (
+    DECLARED,
+    DECLARED_JOBS,
+    EXPOSURE,
+    HIVE_OPERATIONS,
+    UNKNOWN,
+    Operation,
+    split_job_name,
+)
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.selection import CHECK, CHECKS
 from shared.openlineage.wire import STREAMING
@@ -23,6 +31,7 @@ from shared.translation.application.context import NO_CONTEXT, RunContext, Strea
 from shared.translation.application.lifecycle import DROP, RENAME, TRUNCATE, LifecycleEvent
 from shared.translation.process.identity import (
     JobIdentity,
+    display_name,
     generic_identity,
     identity_of,
     inherit,
@@ -33,6 +42,7 @@ from shared.translation.process.origin import origin_of
 from shared.translation.process.union import union
 from shared.translation.run.columns import column_edges, sourceless
 from shared.translation.run.datasets import Datasets, Place, seen_schemas
+from shared.translation.run.exposures import exposures_in
 from shared.translation.run.sql_recovery import BEFORE_VERB, NOTHING, Recovered, recover, table_changed
 
 
@@ -72,29 +82,29 @@ def translate(
     if not run.counts and not timed_out:
         return Wait(reason="no end event yet")
     operation = _operation_in(run)
-    if not run.outputs and not (run.statement and operation.moves_data):
+    of_exposures = [process for stated in exposures_in(run) if (process := _of_exposures(stated, context))]
+    if not run.outputs and not (run.statement and operation.moves_data) and not of_exposures:
         return Skip(reason=_why_nothing(run, has_outputs=False))
-    identity = inherit(identity_of(run), context.facts.identities)
-    work = _RunTranslation(
-        run=run,
-        context=context,
-        datasets=datasets or Datasets.of(run, context),
-        identity=identity,
-        generic_name=generic_identity(run) if identity.strength.is_strong else None,
-        operation=_operation(run, operation),
-        origin=origin_of(run, identity, context.facts.environment.workspace),
-    )
+    work = _RunTranslation.of(run, context, operation, datasets)
     processes = work.processes(
         recover(run, work.datasets, operation),
         lambda process: (
             not (operation in {UNKNOWN, DECLARED} and _only_itself(process)) and bool(run.ended or process.inputs)
         ),
     )
+    processes += of_exposures
     if not processes:
         return Skip(reason=_why_nothing(run, has_outputs=bool(work.datasets.outputs)))
     if not operation.moves_data and all(_only_itself(process) or not process.inputs for process in processes):
         return Skip(reason="changes a definition, moves no data")
     return RunLineage(application_run=run.application_run, processes=_one_each(processes))
+
+
+def _of_exposures(stated: MergedRun, context: RunContext) -> Process | None:
+    """The process of the exposures of a table, as `exposures_in` gives it."""
+    work = _RunTranslation.of(stated, context, DECLARED)
+    processes = work.processes(NOTHING, lambda process: bool(process.inputs))
+    return union(processes) if processes else work.without_outputs()
 
 
 def _operation_in(run: MergedRun) -> Operation:
@@ -151,6 +161,22 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     operation: str
     origin: Origin
 
+    @classmethod
+    def of(
+        cls, run: MergedRun, context: RunContext, operation: Operation, datasets: Datasets | None = None
+    ) -> "_RunTranslation":
+        """From a run and its context; `datasets`: those of the run, if they are known."""
+        identity = inherit(identity_of(run), context.facts.identities)
+        return cls(
+            run=run,
+            context=context,
+            datasets=datasets or Datasets.of(run, context),
+            identity=identity,
+            generic_name=generic_identity(run) if identity.strength.is_strong else None,
+            operation=_operation(run, operation),
+            origin=origin_of(run, identity, context.facts.environment.workspace),
+        )
+
     @property
     def schemas(self) -> dict[str, tuple[str, ...]]:
         """The columns of the run's inputs by qualified name."""
@@ -191,9 +217,25 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             generic_identity=True,
         )
 
+    def without_outputs(self) -> Process | None:
+        """The process of a table without exposures, which supersedes those that were stated before; None of noise."""
+        for table, asset in self.datasets.inputs.items():
+            qualified_name, name = self._name(self.identity, table, asset)
+            return Process(
+                qualified_name=qualified_name, name=name, operations=(), inputs=(asset,), outputs=(), columns=()
+            )
+        return None
+
     def _name(self, identity: JobIdentity, sink: Identity, target: Asset) -> tuple[str, str]:
+        """Qualified and display name of the process that writes `sink`, or of all exposures of the table that is
+        read.
+        """
+        is_of_exposures = self.run.job_type == EXPOSURE and len(self.datasets.inputs) == 1
+        if is_of_exposures:
+            ((sink, target),) = self.datasets.inputs.items()
         namespace = self.run.application.namespace if self.run.application else self.run.job.namespace
-        return name_process(namespace, identity, sink, tables=target.tables, version=self.context.names.version)
+        names = name_process(namespace, identity, sink, tables=target.tables, version=self.context.names.version)
+        return (names[0], display_name(target.name, "exposures")) if is_of_exposures else names
 
     def _process(self, output: MergedDataset, sink: Identity, recovered: Recovered) -> Process:
         """The process that writes `output`. Its inputs are those of the run, of its column lineage, and of its SQL; or

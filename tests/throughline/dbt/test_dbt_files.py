@@ -16,6 +16,7 @@ from shared.naming.canonical import canonical
 from shared.naming.names import Names
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
+from tests.support import dbt_histories as wrapped
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
@@ -108,7 +109,7 @@ def test_every_kind_of_node_and_what_ephemeral_ones_pass(tmp_path: Path, version
     assert {(job.kind, job.name, job.reads, job.writes) for job in project.values()} == {
         ("MODEL", "db.main.shop.clean", ("db.raw.ORDERS_1",), "db.main.clean"),
         ("SNAPSHOT", "db.main.shop.then.snapshot", ("db.main.clean", "db.main.rates"), "db.main.then"),
-        ("EXPOSURE", "exposure.shop.board", ("db.main.clean",), "exposures/board"),
+        ("EXPOSURE", "exposures.shop.db.main.clean", ("db.main.clean",), "exposures/board"),
     }
     assert all(job.ran is None for job in project.values())
     assert lineage(project) == {
@@ -362,4 +363,63 @@ def test_a_dry_run_and_a_file_send_nothing(tmp_path: Path) -> None:
     saved = Parts().run("import", "dbt", str(folder), "--namespace", DUCKDB, "--save", str(place))
     assert "3 events saved" in saved.output
     translated = CliRunner().invoke(app, ["translate", str(place)])
-    assert "exposure.shop.board → board" in translated.output
+    assert "db.main.clean → exposures" in translated.output
+
+
+def exposed(reads: tuple[str, ...], package: str = "shop", name: str = "board") -> Json:
+    return node(f"exposure.{package}.{name}", *reads, type="dashboard", url="https://bi.example.com/1")
+
+
+def test_exposures_are_told_of_each_table_by_the_names_that_the_wrapper_gives(tmp_path: Path) -> None:
+    both = (exposed(("model.shop.clean", "source.shop.raw.orders")), exposed(("model.shop.clean",), "bi", "sheet"))
+    events = [
+        raw for job in jobs(write(tmp_path, manifest=manifest(ORDERS, CLEAN, *both))).values() for raw in job.events
+    ]
+    by_wrapper = wrapped.event(
+        "COMPLETE",
+        "clean",
+        60,
+        invocation="one",
+        inputs=[{**renamed("db.raw.ORDERS_1"), "facets": listed("shop.board")}],
+        outputs=[{**renamed("db.main.clean"), "facets": {**listed("shop.board", "bi.sheet"), "dbt_model": {}}}],
+    ).replace(b'"namespace": "default"', b'"namespace": "dbt"')
+    by_import, expected = (
+        {
+            (process.qualified_name, process.name, process.inputs, process.outputs)
+            for process in translate_history(map(decode, raws)).processes
+            if process.operations == ("declared",)
+        }
+        for raws in (events, [by_wrapper])
+    )
+    assert by_import == expected
+    assert {(name, *(sink.namespace for sink in sinks)) for _, name, _, sinks in by_import} == {
+        ("db.main.clean → exposures", "dbt://bi", "dbt://shop"),
+        ("db.raw.ORDERS_1 → exposures", "dbt://shop"),
+    }
+
+
+def renamed(name: str) -> Json:
+    return {"namespace": DUCKDB, "name": name}
+
+
+def listed(*exposures: str) -> Json:
+    return {"dbt_exposures": {"exposures": [wrapped.exposure(*reversed(name.split("."))) for name in exposures]}}
+
+
+@pytest.mark.parametrize("status", ["success", "skipped"])
+def test_a_table_without_exposures_says_so_whether_dbt_ran_it_or_not(tmp_path: Path, status: str) -> None:
+    reads = ("model.shop.clean", "source.shop.raw.orders")
+    later: Json = {"generated_at": "2026-11-26T20:00:00Z", "invocation_id": "two"}
+    ran = results(result("model.shop.clean", status))
+    whole, without = manifest(ORDERS, CLEAN, exposed(reads)), manifest(ORDERS, CLEAN)
+    for file in (without, ran):
+        file["metadata"] |= later
+    ran["results"][0]["timing"][0] |= {"started_at": "2026-11-26T19:00:00Z", "completed_at": "2026-11-26T19:01:00Z"}
+    before = jobs(write(tmp_path / "1", manifest=whole))
+    after = jobs(write(tmp_path / "2", manifest=without, run_results=ran))
+    assert lineage(before) - lineage(after) == {
+        ("db.main.clean", "exposures/board"),
+        ("db.raw.ORDERS_1", "exposures/board"),
+    }
+    both = {f"{number} {name}": job for number, project in enumerate((after, before)) for name, job in project.items()}
+    assert lineage(both) == lineage(after)
