@@ -17,6 +17,7 @@ from tests.support.placeholder_columns import copy_run
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 from throughline.client import Client
+from throughline.models.mlflow_server import connect
 from throughline.policy import PolicyError, require
 
 if TYPE_CHECKING:
@@ -42,6 +43,15 @@ class Tracking:
     client: "MlflowClient"
     experiment: str
 
+    @classmethod
+    def at(cls, uri: str) -> "Tracking":
+        """An empty one at this address."""
+        from mlflow import MlflowClient  # noqa: PLC0415 - MLflow takes seconds to import
+
+        client = MlflowClient(tracking_uri=uri)
+        client.create_registered_model("churn")
+        return cls(uri=uri, client=client, experiment=client.create_experiment("churn training"))
+
     def run(
         self, *sources: tuple[str, str, dict[str, Any] | str], model: str = "churn", status: str = "FINISHED"
     ) -> str:
@@ -65,12 +75,7 @@ class Tracking:
 def tracking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tracking]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-        from mlflow import MlflowClient  # noqa: PLC0415 - MLflow takes seconds to import
-
-        uri = (tmp_path_factory.mktemp("mlflow") / "mlruns").as_uri()
-        client = MlflowClient(tracking_uri=uri)
-        client.create_registered_model("churn")
-        yield Tracking(uri=uri, client=client, experiment=client.create_experiment("churn training"))
+        yield Tracking.at((tmp_path_factory.mktemp("mlflow") / "mlruns").as_uri())
 
 
 def linked(tracking: Tracking, run: str, *arguments: str, code: int = 0) -> str:
@@ -111,6 +116,26 @@ def test_data_becomes_an_input_and_the_model_version_an_output(tracking: Trackin
     writes = parts.catalog.writes
     take(parts, *events(tracking, run, tmp_path))
     assert parts.catalog.writes == writes, "the same run again changes nothing"
+
+
+def test_a_store_in_sqlite_gives_the_same_lineage_and_takes_the_tags(tracking: Tracking, tmp_path: Path) -> None:
+    in_sqlite = Tracking.at(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    lineage: list[list[tuple[str, str]]] = []
+    for store in (tracking, in_sqlite):
+        parts = Parts()
+        run = store.run(("orders", "delta_table", {"path": ORDERS, "delta_table_version": 3}))
+        (tmp_path / run).mkdir()
+        take(parts, *events(store, run, tmp_path / run))
+        (record,) = recorded_processes(parts.storage, parts.worker.publishing)
+        training = record.process
+        lineage.append([(source.qualified_name, training.name.rpartition(":")[0]) for source in training.inputs])
+    assert lineage[0] == lineage[1] == [(QUALIFIED, "churn training → churn")]
+    server = connect(in_sqlite.uri)
+    trained = server.run(run)
+    server.tag(trained, "throughline.lineage", dict.fromkeys(trained.models, "throughline view churn:1"))
+    (version,) = in_sqlite.client.search_model_versions(f"run_id='{run}'")
+    for tags in (version.tags, in_sqlite.client.get_run(run).data.tags):
+        assert tags["throughline.lineage"] == "throughline view churn:1"
 
 
 def test_require_judges_the_training_data(tracking: Tracking, tmp_path: Path) -> None:
