@@ -144,6 +144,7 @@ NO_COMMANDS: dict[str, str] = {
     "events/2026/": "names of blobs",
     "event run=": "lines of a log",
     "Operations: merge": "a description",
+    "Last written: ": "a description",
 }
 """The beginnings of blocks that are not commands."""
 

@@ -37,8 +37,9 @@ ORIGIN_WORDS = ("platform", "workspace", "job", "link")
 LAST_RUN = "\n\nLast run: "
 """Separates the description of a process from the facts of its last run."""
 
+LAST_WRITE = "\n\nLast written: "
 LAST_TESTS = "\n\nLast quality tests: "
-"""Separates the description of a placeholder from the results of quality tests."""
+"""Separate the description of a placeholder from its last write, and from the results of quality tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,17 +164,18 @@ def asset_entity(
     *,
     properties: tuple[str, ...] = (),
     promised_owner: bool = False,
+    last_write: str = "",
     tests: tuple[QualityTest, ...] = (),
 ) -> AssetEntity:
     """The placeholder for an asset that no scan has found. `state`: a sentence on its lifecycle; `columns`: pairs of
     name and type that runs reported; `declared`: its owner and description from events. `properties`: the values of
-    PROMISE_WORDS, where a contract promises the data set; `promised_owner`: the owner is the contract's. `tests`: the
-    last results of its quality tests.
+    PROMISE_WORDS, where a contract promises the data set; `promised_owner`: the owner is the contract's. `last_write`:
+    when it was, by which job, and how much; `tests`: the last results of its quality tests.
     """
     sentences = " ".join(filter(None, (PLACED, state, *_sentences(declared, promised=promised_owner))))
     attributes = {
         "name": _shown(asset),
-        "description": text_within(sentences + _results(tests)),
+        "description": text_within(sentences + (f"{LAST_WRITE}{last_write}" if last_write else "") + _results(tests)),
     }
     if declared.owner:
         attributes["owner"] = declared.owner
@@ -189,6 +191,11 @@ def asset_entity(
         properties=tuple((word, value[:_LONGEST_WORD]) for word, value in zip(PROMISE_WORDS, properties, strict=False))
         or None,
     )
+
+
+def lasting_text(text: str) -> str:
+    """The description of a placeholder without its last write and the results of quality tests."""
+    return text.partition(LAST_WRITE)[0].partition(LAST_TESTS)[0]
 
 
 def _shown(asset: Asset) -> str:

@@ -22,16 +22,17 @@ import msgspec
 from msgspec import structs
 
 from shared.atlas.columns import weight
-from shared.atlas.entities import LAST_TESTS, AssetEntity, asset_entity
+from shared.atlas.entities import AssetEntity, asset_entity, lasting_text
 from shared.catalog.port import MOST_GUIDS, AssetKey, Catalog, batches
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset, AssetSchema, Process
 from shared.publishing.context import PublishContext
 from shared.publishing.planning import Plan
-from shared.records.assets import AssetRecord, ColumnReport, merged_reports
+from shared.records.assets import AssetRecord, ColumnReport, LastWrite, merged_reports
 from shared.records.landing import NEVER, Landing
 from shared.secrets import text_without_secrets
 from shared.storage_layout import asset_key, digest_of
+from shared.translation.run.facts import describe_write
 
 _LOG = logging.getLogger("throughline.placeholders")
 
@@ -76,22 +77,23 @@ def described(record: AssetRecord) -> AssetEntity:
     asset = record.asset or Asset(type=type_, qualified_name=name, namespace="", name="")
     state, schema, promise = record.state, record.schema, record.promise_now
     lifecycle = state.sentence if state else ""
-    if promise is None:
-        return asset_entity(asset, lifecycle, schema.columns, schema.declared, tests=record.tests)
     return asset_entity(
         asset,
-        " ".join(filter(None, (lifecycle, promise.sentence))),
+        " ".join(filter(None, (lifecycle, promise.sentence if promise else ""))),
         schema.columns,
         schema.declared,
-        properties=(promise.status, promise.title),
-        promised_owner=bool(promise.declared.owner),
+        properties=(promise.status, promise.title) if promise else (),
+        promised_owner=bool(promise and promise.declared.owner),
+        last_write=record.last_write.text if record.last_write else "",
         tests=record.tests,
     )
 
 
 def shown_digest(entity: AssetEntity) -> str:
-    """A digest of what a placeholder shows but for the results of quality tests, which travel with another change."""
-    attributes = [(name, text.partition(LAST_TESTS)[0]) for name, text in entity.attributes]
+    """A digest of what a placeholder shows but for its last write and the results of quality tests, which travel with
+    another change.
+    """
+    attributes = [(name, lasting_text(text)) for name, text in entity.attributes]
     return digest_of(msgspec.json.encode((attributes, entity.columns)))
 
 
@@ -114,6 +116,8 @@ def report_columns(context: PublishContext, plan: Plan) -> frozenset[str]:
     rows, process = context.assets, plan.process
     keys = {asset_key(asset.key): asset.key for asset in plan.assets}
     name = process.qualified_name if process else plan.entry.qualified_name
+    rows.by_key(context.storage, keys.keys() | plan.entry.assets)
+    note_writes(context, plan)
     for key, stored in rows.by_key(context.storage, keys.keys() | plan.entry.assets).items():
         report = column_report(process, keys[key]) if process and key in keys else None
         record = stored.with_report(name, report)
@@ -123,6 +127,22 @@ def report_columns(context: PublishContext, plan: Plan) -> frozenset[str]:
             record = structs.replace(record, shown="", with_columns=True)
         rows.put(record)
     return frozenset(keys.keys() | plan.entry.assets)
+
+
+def note_writes(context: PublishContext, plan: Plan) -> None:
+    """Note the last write of the process of a plan in the records of what it writes, as far as they were read; of a
+    process that is gone, that it wrote nothing.
+    """
+    process = plan.process
+    if process is None:
+        for key in plan.entry.assets:
+            context.assets.note_write(key, plan.entry.qualified_name, None)
+    elif plan.latest:
+        facts = plan.latest[1].facts
+        for asset in process.outputs:
+            text = describe_write(facts, asset, is_only=len(process.outputs) == 1)
+            write = LastWrite(facts.last, process.qualified_name, text)
+            context.assets.note_write(asset_key(asset.key), process.qualified_name, write)
 
 
 def place(context: PublishContext, assets: Iterable[Asset], *, lands: datetime) -> dict[AssetKey, str]:

@@ -19,7 +19,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.bisection import Bisection
 from shared.publishing.context import PublishContext
 from shared.publishing.last_run import last_run
-from shared.publishing.placeholders import CALLS_TO_PLACE, describe, place, report_columns, schema_digest
+from shared.publishing.placeholders import CALLS_TO_PLACE, describe, note_writes, place, report_columns, schema_digest
 from shared.publishing.planning import Plan, execute
 from shared.publishing.resolution import resolve, resolved_entity
 from shared.publishing.settling import Refusal, Settler
@@ -255,6 +255,8 @@ class CatalogWriter:
 
         Raises CatalogRefused without access, and CatalogUnavailable, where placeholders are to be described.
         """
+        for plan in plans:
+            note_writes(self.context, plan)
         reporting = [plan for plan in plans if reports_new_columns(plan)]
         touched = [key for plan in reporting for key in report_columns(self.context, plan)]
         self._end([(plan, kept_entry(plan)) for plan in plans], touched, "unchanged")

@@ -48,6 +48,14 @@ class Change(NamedTuple):
     became: str = ""
 
 
+class LastWrite(NamedTuple):
+    """When a process (by qualified name) last wrote a data set, and the line that says so to people."""
+
+    time: datetime
+    process: str
+    text: str
+
+
 class ColumnReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Columns (pairs of name and type), owner and description that processes report of a data set in equal words: the
     qualified names of those that write it and of those that read it.
@@ -88,9 +96,9 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     result: a search is a call for each asset, and is not repeated where work was cut off in between.
 
     `reports`: the columns that processes report; `changes`: of the data set as a whole, by application, and by older
-    ones (`folded`). `tests`: the last results of its quality tests. `shown`: digest of the placeholder as it was
-    described last, empty where that is not known; `with_columns`: it may have columns that we wrote; `landing`: when
-    calls that describe it may take effect. `promise`: what a contract says of it.
+    ones (`folded`). `last_write`: by whichever process; `tests`: the last results of its quality tests. `shown`: digest
+    of the placeholder as it was described last, empty where that is not known; `with_columns`: it may have columns that
+    we wrote; `landing`: when calls that describe it may take effect. `promise`: what a contract says of it.
     """
 
     own: AssetKey
@@ -107,6 +115,7 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     reports: tuple[ColumnReport, ...] = ()
     changes: dict[str, tuple[Change, ...]] = {}
     folded: tuple[Change, ...] = ()
+    last_write: LastWrite | None = None
     tests: tuple[QualityTest, ...] = ()
     shown: str = ""
     with_columns: bool = True
@@ -184,6 +193,13 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     def with_tests(self, tests: tuple[QualityTest, ...]) -> "AssetRecord":
         """With these results of quality tests, as far as they are the last ones."""
         return structs.replace(self, tests=latest_tests((*self.tests, *tests)))
+
+    def with_write(self, process: str, write: LastWrite | None) -> "AssetRecord":
+        """With the last write of a process (by qualified name) in place of its earlier one, unless another process
+        wrote later; None: it wrote nothing.
+        """
+        writes = [self.last_write] if self.last_write and self.last_write.process != process else []
+        return structs.replace(self, last_write=max([*writes, *([write] if write else [])], default=None))
 
     def with_report(self, process: str, report: ColumnReport | None) -> "AssetRecord":
         """With what a process (by qualified name) reports in place of what it reported so far; None: nothing."""
@@ -355,6 +371,14 @@ class AssetRows:
         key = asset_key(record.own)
         if record != (self._changed.get(key) or self._records.get(key)):
             self._changed[key] = record
+
+    def note_write(self, key: str, process: str, write: LastWrite | None) -> None:
+        """Note the last write of a process in the record of a data set (by key), if that was read. It is no reason to
+        write the record: it goes with the next one.
+        """
+        records = self._changed if key in self._changed else self._records
+        if record := records.get(key):
+            records[key] = record.with_write(process, write)
 
     def flush(self, storage: Storage) -> None:
         """Write what was noted. Raises WriteConflict, and forgets all rows, where another process wrote one of them."""

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.atlas.entities import LAST_TESTS, AssetEntity, process_entity
+from shared.atlas.entities import AssetEntity, process_entity
 from shared.catalog.port import AssetKey
 from shared.openlineage.decoding import decode
 from shared.publishing.placeholders import merged_schema
@@ -22,6 +22,7 @@ from tests.faults.generated_events import history_of
 from tests.faults.reference import PureEnd, pure_end
 from tests.faults.simulation import END, EPOCH, NEVER, Outcome, Scenario, Simulation, fault_free
 from tests.faults.world import archived, came_late, kept_too_long, processes_on_record
+from tests.support.publish_world import lasting_asset
 
 _AFTERWARDS = EPOCH + timedelta(seconds=2 * END)
 """When all deadlines are over."""
@@ -221,21 +222,12 @@ def _comparable(
 
 
 def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
-    """Return the assets that processes refer to; withdrawn contributions may leave other placeholders. The results of
-    quality tests are left out: they travel with the next change, so they depend on the order of events.
+    """Return the assets that processes refer to, as far as the order of events does not matter; withdrawn contributions
+    may leave other placeholders.
     """
     catalog = outcome.catalog
     asset_keys = {key for process in catalog.processes.values() for key in (*process.inputs, *process.outputs)}
-    return {key: _without_tests(catalog.assets.get(key)) for key in asset_keys}
-
-
-def _without_tests(asset: object) -> object:
-    if not isinstance(asset, AssetEntity):
-        return asset
-    attributes = tuple(
-        (name, value.partition(LAST_TESTS)[0] if isinstance(value, str) else value) for name, value in asset.attributes
-    )
-    return replace(asset, attributes=attributes)
+    return {key: lasting_asset(catalog.assets.get(key)) for key in asset_keys}
 
 
 def _wrong_columns(outcome: Outcome) -> list[AssetKey]:

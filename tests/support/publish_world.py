@@ -5,7 +5,7 @@ catalog, the ledger and the queue.
 import gzip
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,7 +15,7 @@ from shared.applications import rows
 from shared.applications.delivery import Delivery
 from shared.applications.partition import read_state
 from shared.applications.processor import ApplicationProcessor
-from shared.atlas.entities import ProcessEntity
+from shared.atlas.entities import AssetEntity, ProcessEntity, lasting_text
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable
@@ -29,6 +29,13 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from shared.storage_layout import APPLICATIONS, EVENTS, digest_of, stored
 from shared.translation.aggregate import SupersessionPolicy
+
+
+def lasting_asset(asset: AssetEntity | None) -> AssetEntity | None:
+    """Return an asset without what travels with the next change: it depends on the order of events."""
+    if asset is None:
+        return None
+    return replace(asset, attributes=tuple((name, lasting_text(text)) for name, text in asset.attributes))
 
 
 @dataclass

@@ -218,9 +218,10 @@ def amount_written(facts: RunFacts, asset: Asset, *, is_only: bool) -> Written |
 def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
     """A few lines for people: the facts that concern this process, and the SQL statement without literals."""
     outcome = f", succeeded in {_duration((facts.last - facts.first).total_seconds())}" if facts.ended else ""
-    amounts = _amounts(facts, process)
+    is_only = len(process.outputs) == 1
+    amounts = _amounts(amount_written(facts, asset, is_only=is_only) for asset in process.outputs)
     lines = [
-        f"{facts.last:%Y-%m-%d %H:%M} UTC{outcome}{amounts}.",
+        f"{_time(facts)}{outcome}{amounts}.",
         _sentence("Job", facts.job, ("in", facts.namespace), ("on", facts.platform), ("by", facts.user)),
         _sentence("Workspace", facts.workspace),
         facts.link,
@@ -232,16 +233,27 @@ def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
     return "\n".join(filter(None, lines))
 
 
+def describe_write(facts: RunFacts, asset: Asset, *, is_only: bool) -> str:
+    """A line for people: when and by which job a run wrote this data set, and how much; `is_only` as `amount_written`
+    has it.
+    """
+    job = f" by {facts.job}" if facts.job else ""
+    return f"{_time(facts)}{job}{_amounts([amount_written(facts, asset, is_only=is_only)])}."
+
+
+def _time(facts: RunFacts) -> str:
+    return f"{facts.last:%Y-%m-%d %H:%M} UTC"
+
+
 def _sentence(title: str, value: str, *phrases: tuple[str, str]) -> str:
     text = " ".join([f"{title}: {value}"] + [f"{preposition} {word}" for preposition, word in phrases if word])
     return f"{text}." if value else ""
 
 
-def _amounts(facts: RunFacts, process: Process) -> str:
-    is_only = len(process.outputs) == 1
-    amounts = [amount for asset in process.outputs if (amount := amount_written(facts, asset, is_only=is_only))]
-    rows = [amount.rows for amount in amounts if amount.rows is not None]
-    sizes = [amount.size for amount in amounts if amount.size is not None]
+def _amounts(amounts: Iterable[Written | None]) -> str:
+    reported = list(filter(None, amounts))
+    rows = [amount.rows for amount in reported if amount.rows is not None]
+    sizes = [amount.size for amount in reported if amount.size is not None]
     return (f"; {sum(rows):,} rows" if rows else "") + (f"{',' if rows else ';'} {_size(sum(sizes))}" if sizes else "")
 
 

@@ -18,7 +18,16 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import PROCESSES, QUEUED_ASSET, asset_key
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.events import event
-from tests.support.publish_world import Clock, Killed, context_of, entries, fold, publish, publish_options
+from tests.support.publish_world import (
+    Clock,
+    Killed,
+    context_of,
+    entries,
+    fold,
+    lasting_asset,
+    publish,
+    publish_options,
+)
 from tests.support.runtime import Runtime
 
 WAIT = timedelta(minutes=4)
@@ -111,7 +120,7 @@ def ends(storage: MemoryStorage, catalog: MemoryCatalog) -> tuple[Any, ...]:
     }
     reports = {record.own: (record.reports, record.changes) for record in all_assets(storage)}
     used = {key for process in catalog.processes.values() for key in (*process.inputs, *process.outputs)}
-    return catalog.processes, {key: catalog.assets[key] for key in used}, ledger, reports
+    return catalog.processes, {key: lasting_asset(catalog.assets[key]) for key in used}, ledger, reports
 
 
 def expected() -> tuple[tuple[Any, ...], int]:

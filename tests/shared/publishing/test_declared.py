@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.atlas.entities import LAST_RUN, PLACED, PROCESS_TYPE, AssetEntity, owned_by, owner_to_write
+from shared.atlas.entities import LAST_RUN, PLACED, PROCESS_TYPE, AssetEntity, lasting_text, owned_by, owner_to_write
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.storage.memory import MemoryStorage
@@ -50,21 +50,21 @@ def _process(catalog: Catalog) -> AssetKey:
 def test_a_placeholder_has_the_last_declared_owner_and_description(catalog: tuple[Catalog, Attributes]) -> None:
     storage, (written_catalog, read) = MemoryStorage(), catalog
     run(storage, written_catalog, _copy(1, owner="team:sales", text="Totals by day."))
-    assert read(OUT)["description"] == f"{PLACED} Totals by day. {owned_by('team:sales')}"
+    assert lasting_text(read(OUT)["description"]) == f"{PLACED} Totals by day. {owned_by('team:sales')}"
     assert read(OUT)["owner"] == "team:sales"
     assert not read(IN).get("owner")
     run(storage, written_catalog, _copy(2, owner="team:finance", text="Totals by month."))
-    assert read(OUT)["description"] == f"{PLACED} Totals by month. {owned_by('team:finance')}"
+    assert lasting_text(read(OUT)["description"]) == f"{PLACED} Totals by month. {owned_by('team:finance')}"
     assert read(OUT)["owner"] == "team:finance"
     run(storage, written_catalog, _copy(3))
     assert not read(OUT).get("owner")
-    assert read(OUT)["description"] == PLACED
+    assert lasting_text(read(OUT)["description"]) == PLACED
 
 
 def test_a_run_without_declarations_writes_the_usual_description(catalog: tuple[Catalog, Attributes]) -> None:
     storage, (written, read) = MemoryStorage(), catalog
     run(storage, written, _copy(1))
-    assert read(OUT)["description"] == PLACED
+    assert lasting_text(read(OUT)["description"]) == PLACED
     assert not read(OUT).get("owner")
 
 
