@@ -136,12 +136,6 @@ def all_lines(storage: Storage, file: str) -> Iterator[Line]:
             yield from lines_of(content[member.offset : member.offset + member.length])
 
 
-def members_in(storage: Storage, file: str) -> Iterator[Member]:
-    """The members of a whole file of the archive; none where it is missing. Raises ArchiveMissing for a damaged one."""
-    with damage_named(file):
-        yield from members_of(storage.get(ARCHIVE, file) or b"")
-
-
 def all_members_in(file: str, content: bytes) -> tuple[Member, ...]:
     """The members of this file of the archive, once all of it has been read. Raises ArchiveMissing where it is damaged;
     no file is written empty.

@@ -5,18 +5,9 @@ A blob's name is made of its content and it is never overwritten, so a cached bl
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import Protocol
 
 _MOST_BYTES = 32 * 1024 * 1024
 _LARGEST = 256 * 1024
-
-
-class PackedEvents(Protocol):
-    """Packed events that need not be read from storage."""
-
-    def get(self, digest: str, /) -> bytes | None:
-        """The packed event with this digest; None where it is not known."""
 
 
 class BlobCache:
@@ -42,16 +33,3 @@ class BlobCache:
         """The packed event, if it is cached."""
         with self._lock:
             return self._held.get(digest)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenEvent:
-    """One given event, and the cached ones."""
-
-    digest: str
-    packed: bytes
-    blob_cache: BlobCache
-
-    def get(self, digest: str, /) -> bytes | None:
-        """As `PackedEvents` says."""
-        return self.packed if digest == self.digest else self.blob_cache.get(digest)

@@ -88,11 +88,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             return kind.is_stream
         return (facets.processing_engine.name or "").upper() == FLINK
 
-    @property
-    def can_end_a_run(self) -> bool:
-        """Whether this is a terminal event."""
-        return self.type in ENDS
-
 
 def decode(raw: bytes) -> Event:
     """Decode one event from the bytes of a JSON object (RFC 8259; a byte order mark is skipped).

@@ -48,24 +48,6 @@ ENTRIES = Bound(
 VALUES = Bound(what="values in a part that is looked at", most=1_000_000, beyond=LEFT_OUT)
 """Counted by their commas, before anything is built: two bytes of JSON may become seventy of memory."""
 
-BOUNDS = (
-    NAME,
-    COLUMN_NAME,
-    DATASETS,
-    COLUMNS,
-    SOURCES,
-    OTHER_NAMES,
-    STEPS,
-    PROPERTIES,
-    TAGS,
-    OWNERS,
-    DESCRIPTION,
-    ASSERTIONS,
-    ENTRIES,
-    VALUES,
-)
-"""A job name longer than `NAME` refuses its event: nothing else identifies the job."""
-
 Name = Annotated[str, Meta(max_length=NAME.most)]
 """A namespace or a name of a job or a data set."""
 

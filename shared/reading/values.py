@@ -69,10 +69,6 @@ class RecordedRun:
         """Whether this event of the run came after it was closed, so that it is skipped."""
         return contains(self.late, short(event.digest)) or (self.closed is not None and not self.has_folded(event))
 
-    def has_archived(self, event: StoredEvent) -> bool:
-        """Whether this event of the run is in the archive."""
-        return contains(self.archived, short(event.digest))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRecord:

@@ -8,7 +8,6 @@ effect even later, it writes once more after that time (`again`).
 from datetime import UTC, datetime, timedelta
 
 import msgspec
-from msgspec import structs
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_WAIT = timedelta(minutes=3)
@@ -46,10 +45,6 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether a write that has begun is to be waited for."""
         return now < self.until
 
-    def may_land(self, now: datetime) -> bool:
-        """Whether a call that has begun may still take effect."""
-        return now < self.lands
-
     def must_repeat(self, now: datetime) -> bool:
         """Whether it is time to write once more what an older call may have replaced."""
         return NEVER < self.again <= now
@@ -57,10 +52,6 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def repeats_at(self, now: datetime) -> datetime | None:
         """When it is to be written once more, if that time has not come."""
         return self.again if self.again > now else None
-
-    def without_wait(self) -> "Landing":
-        """For a write that is tried again at once."""
-        return structs.replace(self, until=NEVER)
 
 
 NOTHING_BEGUN = Landing()

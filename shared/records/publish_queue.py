@@ -246,17 +246,6 @@ def pending_targets(storage: Storage) -> frozenset[str]:
     return frozenset(entry.target for entry in read_queue(storage).entries if not entry.revisit)
 
 
-def queue_entry(storage: Storage, target: str) -> QueueEntry | None:
-    """The entry of a target, with its marks; None when it is not in the queue: a point read and a query."""
-    row = storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, target)
-    entry = QueueEntry.of(row) if row else QueueEntry(target=target)
-    kind = ASSET_KIND if entry.is_asset else PROCESS_KIND
-    prefix = f"{_MARK}{kind}|{entry.key}|"
-    rows = storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION, since=prefix, before=f"{prefix}~")
-    entry = entry.marked(tuple(map(Mark.of, rows)))
-    return entry if row or entry.marks else None
-
-
 def retry_refused(storage: Storage) -> int:
     """Make isolated entries due now, because the reason of their refusal was mended. How many."""
     refused = [entry for entry in read_queue(storage).entries if entry.isolated]

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.decoding import Event, decode
+from shared.openlineage.decoding import ENDS, Event, decode
 from shared.openlineage.wire import STREAMING
 from shared.storage_layout import stored
 from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
@@ -153,7 +153,7 @@ def _stray(draw: random.Random, bodies: Sequence[bytes]) -> tuple[str, bytes]:
     if draw.random() < 0.3:
         return f"copied/{digest}.json.gz", b""
     event = decode(draw.choice([body for body in bodies if b'"COMPLETE"' in body] or bodies))
-    run = event.run_id if event.can_end_a_run and event.run_id else run_id(digest)
+    run = event.run_id if event.type in ENDS and event.run_id else run_id(digest)
     damaged = (b"", b"{}", gzip.compress(b"{}")[:-3], gzip.compress(b"no JSON"))
     return blob_of(run, event.time, "COMPLETE", digest), draw.choice(damaged)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from shared.openlineage.decoding import Event, decode
+from shared.openlineage.decoding import ENDS, Event, decode
 
 PLACE = b"/data/throughline"
 """The folder that stands in captured events for wherever the job ran (tests/golden/README.md)."""
@@ -202,7 +202,7 @@ def _round(lines: Sequence[tuple[bytes, Event]]) -> list[tuple[bytes, Event]]:
                 continue
         found.append((raw, event))
         wrote |= bool(body.outputs)
-        (running.discard if event.can_end_a_run else running.add)(event.run_id)
+        (running.discard if event.type in ENDS else running.add)(event.run_id)
         if not running and wrote:
             return found
     raise NoTemplatesError("No captured stream has a whole round")

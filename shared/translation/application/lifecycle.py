@@ -73,19 +73,6 @@ class LifecycleEvents:
                 known_moments[asset.qualified_name] = max(known_moments.get(asset.qualified_name, event.at), event.at)
         return LifecycleEvents(dropped=dropped, emptied=emptied, renamed=self.renamed)
 
-    def concerns(self, assets: Iterable[Asset]) -> bool:
-        """Whether any of these data sets, or a table of the same name, has a lifecycle event."""
-        known = (self.dropped, self.emptied, self.renamed)
-        each = tuple(assets)
-        return bool(self.called(each)) or any(asset.qualified_name in names for asset in each for names in known)
-
-    def called(self, assets: Iterable[Asset]) -> frozenset[str]:
-        """The qualified names of data sets whose table name equals one that only SQL dropped or truncated."""
-        names = {_last(event.table) for event in self.by_table}
-        return frozenset(
-            asset.qualified_name for asset in assets if any(_last(table) in names for table in asset.tables)
-        )
-
     def __bool__(self) -> bool:
         """Whether there are any events."""
         return bool(self.dropped or self.emptied or self.renamed or self.by_table)

@@ -21,7 +21,7 @@ from shared.applications.state import (
 from shared.model import Contribution
 from shared.naming.names import Names
 from shared.naming.stores.families import rule
-from shared.openlineage.decoding import Event, decode
+from shared.openlineage.decoding import ENDS, Event, decode
 from shared.openlineage.selection import Ignore, select
 from shared.records.states import State
 from shared.storage_layout import digest_of, process_key, stored
@@ -83,7 +83,7 @@ class Folding:
         )
 
     def _runs(self) -> set[str]:
-        ended_runs = {run for run in self.unfolded if any(item.can_end_a_run for item in self.events[run].values())}
+        ended_runs = {run for run in self.unfolded if any(item.type in ENDS for item in self.events[run].values())}
         return ended_runs | (self.unfolded & self.records.keys()) | set(self.state.stale)
 
     def shares(self) -> Mapping[str, Sequence[Contribution]]:

@@ -11,8 +11,9 @@ import pytest
 
 from shared.errors import Refused, TooLarge, Unreadable
 from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
+from shared.openlineage import facets
 from shared.openlineage.decoding import decode
-from shared.openlineage.facets import BOUNDS, DATASETS, Bound
+from shared.openlineage.facets import DATASETS, Bound
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
@@ -23,6 +24,7 @@ from tests.support.receiving import receive, receive_batch
 
 ROOT = Path(__file__).parents[3]
 MOST = 64 * 1024 * 1024
+BOUNDS = tuple(value for value in vars(facets).values() if isinstance(value, Bound))
 BOUND = {bound.what: bound for bound in BOUNDS}
 (NAME, COLUMN_NAME, _, COLUMNS, SOURCES, OTHER_NAMES, STEPS, PROPERTIES, *DECLARED, VALUES) = BOUNDS
 TAGS, OWNERS, DESCRIPTION, ASSERTIONS, ENTRIES = DECLARED

@@ -10,7 +10,6 @@ LONG, SHORT, CALL = timedelta(minutes=18), timedelta(minutes=1), timedelta(minut
 
 def test_nothing_is_waited_for_at_first() -> None:
     assert not NOTHING_BEGUN.is_open(NOW)
-    assert not NOTHING_BEGUN.may_land(NOW)
     assert NOTHING_BEGUN.repeats_at(NOW) is None
 
 
@@ -18,7 +17,6 @@ def test_others_wait_for_a_write_but_not_as_long_as_it_may_take() -> None:
     begun = NOTHING_BEGUN.begun(NOW, LONG)
     assert begun.is_open(NOW + LONGEST_WAIT - SHORT)
     assert not begun.is_open(NOW + LONGEST_WAIT)
-    assert begun.may_land(NOW + LONG - SHORT)
     short = NOTHING_BEGUN.begun(NOW, SHORT)
     assert not short.is_open(NOW + SHORT)
 

@@ -30,7 +30,6 @@ from throughline.lake.engine_choice import EngineName
 if TYPE_CHECKING:
     from throughline.lake.tables.lake import Lake
 
-_ON_RECORD = "What was written is on record: run the command again once it answers"
 
 app = TeachingApp(help="Lineage as Delta tables, made of the archive: coverage, impact, changes of schemas.")
 
