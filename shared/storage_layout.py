@@ -29,6 +29,7 @@
     forward         {target}       open|{time}|{run}              a run that a target has not taken yet, since when due
                     {target}       run|{run}                      which content of a run a target has
                     {target}       dead|{run}                     a run that a target refuses, and why
+                    {target}       !pause                         when a target is called again, after it failed
     control         checkpoint     {work}                         how far a sweep, a replay … has come
                     open           {application}                  an application with something to decide, and when
                     settings       functions                      the settings by which the functions publish
@@ -38,9 +39,10 @@
                     watch          {source}                       the state of lineage that was compared last
     refused         {day}          {time}|{digest}                a request that the receiver refused, without its body
     excluded        write          {data set}                     written by a job whose events the settings ignore
-    watch           decided        {message}                      a message about a change: it is never decided again
-                    open|{channel}  {time}|{message}              … that this channel has not taken yet
-                    channel        {channel}                      when a channel is called again, after it failed
+    watch           outbox         message|{message}              a message about a change: it is never decided again
+                    outbox         open|{channel}|{time}|{message}   … that this channel has not taken yet
+                    outbox         refused|{channel}|{message}    … that it never will, and why
+                    outbox         pause|{channel}                when a channel is called again, after it failed
 
 Names are made of the received bytes and the event's own time, so the same event is always stored at the same place.
 """
@@ -89,6 +91,7 @@ CATALOG = "catalog"
 QUEUE_PARTITION = "process"
 FORWARD_PARTITION = "forward"
 ASSET_PARTITION = "asset"
+OUTBOX_PARTITION = "outbox"
 ATTACHED_CLASSIFICATION = "classification"
 ATTACHED_TERM = "term"
 EXCLUDED_WRITE = "write"

@@ -54,7 +54,7 @@ OLD_ROOMS: dict[str, int] = {
     "throughline/local/azurite": 4,
     "throughline/local/spark": 6,
     "shared": 9,
-    "shared/announcing": 10,
+    "shared/announcing": 8,
     "shared/concurrency": 8,
     "shared/events": 7,
     "shared/ingest": 9,

@@ -50,7 +50,7 @@ EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events applications sweeping reading publishing "
     "reporting maintenance query foreign texts settings versions rules_file gc_tuning adapters bootstrap_receiver "
-    "bootstrap watching announcing classifying http_errors canary serving bootstrap_lineage forwarding"
+    "bootstrap watching announcing classifying http_errors outbox canary serving bootstrap_lineage forwarding"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
@@ -62,7 +62,8 @@ ROOMS: dict[str, Room] = {
     "shared.texts": _room(),
     "shared.rules_file": _room("errors texts"),
     "shared.concurrency": _room(),
-    "shared.http_errors": _room("", "requests urllib3"),
+    "shared.outbox": _room("concurrency http_errors records storage"),
+    "shared.http_errors": _room("errors", "requests urllib3"),
     "shared.secrets": _room(),
     "shared.openlineage": _room("errors", "msgspec"),
     "shared.plans": _room("errors model openlineage", "msgspec"),
@@ -123,14 +124,14 @@ ROOMS: dict[str, Room] = {
     ),
     "shared.watching": _room("lineage rules_file texts", "msgspec"),
     "shared.forwarding": _room(
-        "applications concurrency errors events http_errors lineage model naming openlineage records "
+        "applications concurrency errors events http_errors lineage model naming openlineage outbox records "
         "rules_file storage storage_layout telemetry translation versions",
-        "msgspec requests",
+        "msgspec",
     ),
     "shared.announcing": _room(
-        "concurrency errors foreign governance http_errors lineage model publishing query reading records storage "
-        "storage_layout telemetry watching",
-        "msgspec requests",
+        "concurrency errors foreign governance http_errors lineage model outbox publishing query reading records "
+        "storage storage_layout telemetry watching",
+        "msgspec",
     ),
     "shared.canary": _room(
         "errors http_errors model naming openlineage publishing reading records storage_layout translation telemetry",

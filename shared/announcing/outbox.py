@@ -1,27 +1,29 @@
-"""The outbox: decided messages, and the channels that have not taken them yet.
+"""The outbox: decided messages, and the channels that have not taken them yet. One partition of `watch`.
 
-The row of a message stays for ever, so that no message is decided twice. It names the channels that have not taken the
-message. Each of these has a row that lists the message. The list is written after the message and cleared after it. A
-worker that repeats a decision lists the message again while a channel is open, so an interruption at any call loses
-nothing.
+    message|{id}              a message, for ever, so that none is decided twice
+    open|{channel}|{time}|{id}   that the channel has not taken it, since when it is decided
+    refused|{channel}|{id}    why the channel never will
+    pause|{channel}           until when the channel is left alone
+
+A message is written with its list in one transaction, and each step of a channel is one.
 """
 
-import gzip
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
 from shared.errors import ContentLost
-from shared.storage.locking import RowAddress, compare_and_swap
-from shared.storage.port import Row, Storage, Value
-from shared.storage_layout import SNAPSHOTS, WATCH, stamp
-from shared.watching.messages import Message, decoded, encoded
+from shared.records.cells import PackedCell
+from shared.storage.locking import RowAddress
+from shared.storage.port import Operation, OperationKind, Row, Storage
+from shared.storage_layout import OUTBOX_PARTITION, SNAPSHOTS, WATCH, stamp
+from shared.watching.messages import Message
 
-_DECIDED = "decided"
-_MAX_INLINE = 48 * 1024
+_MESSAGE, _REFUSED = "message|", "refused|"
+_CONTENT = PackedCell(name="content", decoder=msgspec.json.Decoder(Message), container=SNAPSHOTS)
 
 
 class OtherVersionError(ValueError):
@@ -38,100 +40,58 @@ class OutboxEntry:
     decided: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
-    """A message on record: the channels that have not taken it, and those that refused it, each with the reason."""
-
-    message: Message
-    open: tuple[str, ...]
-    refused: tuple[str, ...] = ()
-
-
 def decide(storage: Storage, message: Message, channels: Sequence[str]) -> bool:
     """Put a message on record and list it for its channels, unless it is there already. Returns whether it is new."""
-    row = _row(storage, message, tuple(channels))
-    new = storage.insert(WATCH, row) is not None
-    found = row if new else storage.read(WATCH, _DECIDED, message.id)
-    for channel in _names(found, "open") if found else ():
-        when = datetime.fromisoformat(str(found.values["decided"])) if found else message.decided
-        storage.insert(WATCH, Row(partition=_list(channel), key=f"{stamp(when)}|{message.id}"))
-    return new
+    keys = (f"{_list(channel)}{stamp(message.decided)}|{message.id}" for channel in channels)
+    rows = [
+        Row(partition=OUTBOX_PARTITION, key=f"{_MESSAGE}{message.id}", values=_CONTENT.pack(storage, message)),
+        *(Row(partition=OUTBOX_PARTITION, key=key) for key in keys),
+    ]
+    return storage.transact(WATCH, [Operation(kind=OperationKind.INSERT, row=row) for row in rows]) is not None
 
 
 def listed(storage: Storage, channel: str) -> Iterator[OutboxEntry]:
     """The messages that a channel has not taken, the oldest first."""
-    for row in storage.partition(WATCH, _list(channel)):
-        time, _, message = row.key.partition("|")
+    prefix = _list(channel)
+    for row in storage.partition(WATCH, OUTBOX_PARTITION, since=prefix, before=f"{prefix}~"):
+        time, _, message = row.key.removeprefix(prefix).partition("|")
         decided = datetime.strptime(time, "%Y%m%dT%H%M%S%f%z")
         yield OutboxEntry(channel=channel, message=message, key=row.key, decided=decided)
 
 
-def decided(storage: Storage, message: str) -> Decided | None:
+def has_entries(storage: Storage, channel: str) -> bool:
+    """Whether there are messages that a channel has not taken."""
+    return any(True for _ in listed(storage, channel))
+
+
+def message_of(storage: Storage, message: str) -> Message:
     """A message on record, by its id. Raises ContentLost where its content is gone or damaged; OtherVersionError."""
-    row = storage.read(WATCH, _DECIDED, message)
-    return _decided(storage, row) if row else None
+    row = storage.read(WATCH, OUTBOX_PARTITION, f"{_MESSAGE}{message}")
+    what = f"the content of message {message} of `watch` is damaged, so it cannot be sent"
+    if row is None:
+        raise ContentLost(what, after=60)
+    try:
+        return _CONTENT.unpack(storage, row)
+    except msgspec.ValidationError as error:
+        raise OtherVersionError(f"another version wrote message {message} of `watch`: {error}") from error
+    except (ContentLost, OSError, EOFError, zlib.error, UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise ContentLost(f"{what}: {error}", after=60) from error
 
 
 def close(storage: Storage, entry: OutboxEntry, *, refused: str = "") -> None:
-    """Record that a channel has taken a message, or the reason why it never will. Then remove it from the channel's
-    list.
-    """
+    """Record that a channel has taken a message, or the reason why it never will."""
+    operations = [Operation(kind=OperationKind.DELETE, row=Row(partition=OUTBOX_PARTITION, key=entry.key))]
+    if refused:
+        key = f"{_REFUSED}{entry.channel}|{entry.message}"
+        row = Row(partition=OUTBOX_PARTITION, key=key, values={"reason": refused})
+        operations.append(Operation(kind=OperationKind.UPSERT, row=row))
+    storage.transact(WATCH, operations)
 
-    def change(row: Row | None) -> Row | None:
-        if row is None or entry.channel not in (names := _names(row, "open")):
-            return row
-        left = ",".join(name for name in names if name != entry.channel)
-        reasons = "\n".join(
-            filter(None, (str(row.values["refused"]), f"{entry.channel}: {refused}" if refused else ""))
-        )
-        return replace(row, values={**row.values, "open": left, "refused": reasons})
 
-    place = RowAddress(WATCH, _DECIDED, entry.message)
-    compare_and_swap(storage, place, change, decode=lambda row: row, encode=lambda row: row)
-    storage.delete(WATCH, _list(entry.channel), entry.key)
+def pause_row(channel: str) -> RowAddress:
+    """Where the pause of a channel is."""
+    return RowAddress(WATCH, OUTBOX_PARTITION, f"pause|{channel}")
 
 
 def _list(channel: str) -> str:
-    return f"open|{channel}"
-
-
-def _names(row: Row, cell: str) -> tuple[str, ...]:
-    return tuple(filter(None, str(row.values[cell]).split(",")))
-
-
-def _row(storage: Storage, message: Message, channels: tuple[str, ...]) -> Row:
-    """The row of a message; a long message becomes a blob first."""
-    packed = gzip.compress(encoded(message), mtime=0)
-    if len(packed) > _MAX_INLINE:
-        storage.put_new(SNAPSHOTS, _blob(message.id), packed)
-        packed = b"-"
-    values: dict[str, Value] = {
-        "decided": message.decided.isoformat(),
-        "open": ",".join(channels),
-        "refused": "",
-        "message": packed,
-    }
-    return Row(partition=_DECIDED, key=message.id, values=values)
-
-
-def _blob(message: str) -> str:
-    return f"message/{message}.json.gz"
-
-
-def _decided(storage: Storage, row: Row) -> Decided:
-    packed = row.values["message"]
-    content = storage.get(SNAPSHOTS, _blob(row.key)) if packed == b"-" else packed
-    if not isinstance(content, bytes):
-        raise ContentLost(f"the content of message {row.key} of `watch` is gone, so it cannot be sent", after=60)
-    try:
-        message = decoded(gzip.decompress(content))
-    except msgspec.ValidationError as error:
-        raise OtherVersionError(f"another version wrote message {row.key} of `watch`: {error}") from error
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, msgspec.DecodeError) as error:
-        what = f"the content of message {row.key} of `watch` is damaged, so it cannot be sent: {error}"
-        raise ContentLost(what, after=60) from error
-    return Decided(
-        message=message,
-        open=_names(row, "open"),
-        refused=tuple(filter(None, str(row.values["refused"]).split("\n"))),
-    )
+    return f"open|{channel}|"

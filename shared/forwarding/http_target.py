@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit, urlunsplit
 
-import requests
-
-from shared.errors import Retry, retry_after
+from shared.errors import Retry
 from shared.forwarding.content import OutgoingEvent
 from shared.forwarding.port import SignIn
 from shared.forwarding.rules import TargetKind
-from shared.http_errors import NO_ANSWER, TAKEN, Answer, Never, NotNow, name_of
+from shared.http_errors import Answer, NotNow, send
 from shared.versions import ORIGIN_HEADER
 
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
@@ -34,9 +32,6 @@ SCOPES: Mapping[TargetKind, str] = {
 }
 """For what a token of the identity is asked, where the rules name no scope."""
 _BLOB_API = "2021-08-06"
-_REFUSALS = frozenset({400, 413, 415, 422})
-"""The event is wrong for this target: it is as wrong the next time. All else may be mended, or mends itself."""
-_MAX_WHY = 200
 
 
 def no_headers() -> Mapping[str, str]:
@@ -61,23 +56,13 @@ class HttpTarget:
     answer: float = ANSWER_SECONDS
 
     def send(self, event: OutgoingEvent) -> Answer:
-        """As the port says. Redirects are not followed: the body is for this address alone."""
+        """As the port says."""
         try:
             headers = {**self._headers(event), **self.sign_in()}
-            with requests.request(
-                "PUT" if self.kind is TargetKind.FOLDER else "POST",
-                self._address(event),
-                data=event.body,
-                headers=headers,
-                timeout=(self.connect, self.answer),
-                allow_redirects=False,
-                stream=True,  # the answer's body may hold what no log should
-            ) as response:
-                return _answer(response)
         except Retry as error:
             return NotNow(why=str(error))
-        except NO_ANSWER as error:
-            return NotNow(why=name_of(error))  # its text holds the address
+        method = "PUT" if self.kind is TargetKind.FOLDER else "POST"
+        return send(method, self._address(event), event.body, headers, (self.connect, self.answer))
 
     def _address(self, event: OutgoingEvent) -> str:
         parts = urlsplit(self.url)
@@ -89,19 +74,8 @@ class HttpTarget:
         return urlunsplit(parts._replace(path=path or PATHS[self.kind]))
 
     def _headers(self, event: OutgoingEvent) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "User-Agent": "throughline"}
         if self.kind is TargetKind.FOLDER:
-            return {**headers, "x-ms-blob-type": "BlockBlob", "x-ms-version": _BLOB_API}
+            return {"x-ms-blob-type": "BlockBlob", "x-ms-version": _BLOB_API}
         if self.kind is TargetKind.EVENTHUB:
-            return {**headers, "BrokerProperties": json.dumps({"PartitionKey": event.run_id})}
-        return {**headers, ORIGIN_HEADER: self.origin} if self.origin else headers
-
-
-def _answer(response: requests.Response) -> Answer:
-    status = response.status_code
-    if 200 <= status < 300:  # noqa: PLR2004 - the class of success
-        return TAKEN
-    reason = f"HTTP {status} {response.reason or ''}".strip()[:_MAX_WHY]
-    if status in _REFUSALS:
-        return Never(why=reason)
-    return NotNow(why=reason, after=retry_after(response.headers.get("Retry-After", "")))
+            return {"BrokerProperties": json.dumps({"PartitionKey": event.run_id})}
+        return {ORIGIN_HEADER: self.origin} if self.origin else {}

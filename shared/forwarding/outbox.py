@@ -10,17 +10,19 @@ Each step is one transaction on the run's rows, so whoever dies in between leave
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from shared.forwarding.event import JobKey
 from shared.forwarding.rules import ForwardRules
+from shared.outbox.receivers import Pause, pause_of
 from shared.records.backoff import Backoff
 from shared.records.cells import cells_of, record_of
+from shared.storage.locking import RowAddress
 from shared.storage.port import Operation, OperationKind, Row, Storage
 from shared.storage_layout import FORWARD, stamp
 
-_OPEN, _RUN, _DEAD, _PAUSE = "open|", "run|", "dead|", "!pause"
+_OPEN, _RUN, _DEAD = "open|", "run|", "dead|"
 _BACKOFF = Backoff()
 _ATTEMPTS = 5
 _DIGEST_BYTES = 16
@@ -102,16 +104,6 @@ class OutboxEntry:
     def of(cls, row: Row) -> "OutboxEntry":
         """From its row, or from that of a dead letter."""
         return record_of(cls, row, target=row.partition, run_id=row.key.rpartition("|")[2])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pause:
-    """A target is left alone `until` then, after so many `failures` in a row, because of the last (`reason`)."""
-
-    until: datetime
-    failures: int
-    reason: str
-    etag: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,28 +217,9 @@ def dead_letters(storage: Storage, target: str) -> Iterator[OutboxEntry]:
     return map(OutboxEntry.of, storage.partition(FORWARD, target, since=_DEAD, before=f"{_DEAD}~"))
 
 
-def pause_of(storage: Storage, target: str) -> Pause | None:
-    """The pause of a target, over or not: a point read."""
-    row = storage.read(FORWARD, target, _PAUSE)
-    return record_of(Pause, row) if row else None
-
-
-def pause(storage: Storage, target: str, earlier: Pause | None, reason: str, until: datetime) -> Pause:
-    """Leave a target alone until then."""
-    failures = (earlier.failures if earlier else 0) + 1
-    new = Pause(until=until.astimezone(UTC), failures=failures, reason=reason)
-    storage.upsert(FORWARD, Row(partition=target, key=_PAUSE, values=cells_of(new)))
-    return new
-
-
-def pause_length(earlier: Pause | None, target: str) -> timedelta:
-    """How long a target that fails is left alone: longer after each failure."""
-    return _BACKOFF.delay(earlier.failures if earlier else 0, target)
-
-
-def resume(storage: Storage, target: str) -> None:
-    """End the pause of a target."""
-    storage.delete(FORWARD, target, _PAUSE)
+def pause_row(target: str) -> RowAddress:
+    """Where the pause of a target is."""
+    return RowAddress(FORWARD, target, "!pause")
 
 
 def target_status(storage: Storage, target: str) -> TargetStatus:
@@ -259,7 +232,7 @@ def target_status(storage: Storage, target: str) -> TargetStatus:
         oldest=min((entry.since for entry in entries), default=None),
         dead=len(letters),
         dead_because=letters[-1].error if letters else "",
-        paused=pause_of(storage, target),
+        paused=pause_of(storage, pause_row(target)),
     )
 
 

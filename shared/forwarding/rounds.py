@@ -6,12 +6,11 @@ is refused, and the run is sent again.
 
 import logging
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from itertools import islice
+from functools import partial
 
 from shared.concurrency.parallel_map import ParallelMap
 from shared.errors import ContentLost
@@ -28,11 +27,8 @@ from shared.forwarding.outbox import (
     forget,
     has_entries,
     old_runs,
-    pause,
-    pause_length,
-    pause_of,
+    pause_row,
     postpone,
-    resume,
     settle,
     statuses,
     target_run,
@@ -41,10 +37,11 @@ from shared.forwarding.port import Target
 from shared.forwarding.rules import ForwardRules, Mode, TargetRule
 from shared.http_errors import Answer, Never, NotNow, Taken
 from shared.openlineage.selection import MATCH_ALL, GlobFilter
+from shared.outbox.receivers import MAX_KEPT, Receiver, deliver
 from shared.records.checkpoint import Checkpoint
 from shared.records.publish_queue import FORWARD_KIND, Mark, clear_marks, forward_marks, leave_marks
 from shared.storage.locking import LeaseSession, start_session
-from shared.storage.port import MAX_OPERATIONS, Storage
+from shared.storage.port import Storage
 from shared.telemetry.port import Fact
 
 _LOG = logging.getLogger("throughline.forward")
@@ -55,8 +52,6 @@ LONGEST_WAIT = timedelta(hours=1)
 """A run that keeps changing is sent after so long: a stream is never quiet."""
 MAX_SENT = 1000
 """Runs that a target gets in one round."""
-MAX_KEPT = timedelta(days=14)
-"""So long a run is offered to a target that does not take it."""
 FAILURES_TO_PAUSE = 3
 """Runs in a row that a target does not take, until it is left alone for a while."""
 _LOST_AFTER = timedelta(days=1)
@@ -164,24 +159,12 @@ def planned(storage: Storage, options: ForwardOptions) -> tuple[tuple[str, Settl
 
 def mark_again(storage: Storage, runs: Iterable[tuple[str, str]], now: datetime) -> int:
     """Leave a mark for each run (its application and id), which is quiet at once. How many."""
-    number = 0
-    for batch in _batches(runs):
-        leave_marks(
-            storage,
-            [
-                Mark(kind=FORWARD_KIND, target=run_id, application=application, version=0, left=now - LONGEST_WAIT)
-                for application, run_id in batch
-            ],
-        )
-        number += len(batch)
-    return number
-
-
-def _batches(runs: Iterable[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], ...]]:
-    """Runs in groups for one transaction each."""
-    rest = iter(runs)
-    while batch := tuple(islice(rest, MAX_OPERATIONS)):
-        yield batch
+    marks = [
+        Mark(kind=FORWARD_KIND, target=run_id, application=application, version=0, left=now - LONGEST_WAIT)
+        for application, run_id in runs
+    ]
+    leave_marks(storage, marks)
+    return len(marks)
 
 
 def _is_wanted(target: TargetRule, settled: SettledRun, current: TargetRun | None, rules: ForwardRules) -> bool:
@@ -200,21 +183,24 @@ class _Round:
     storage: Storage
     options: ForwardOptions
     session: LeaseSession
-    outcomes: Counter[Outcome] = field(default_factory=Counter)
 
     def run(self) -> Forwarded:
         """Marks first, so that what is sent is what they are about."""
         marked = self._plan()
         targets = [target for target in self.options.rules.targets if target.name in self.options.targets]
-        for outcomes, problems in self.options.parallel.each(self._deliver, targets):
-            self.outcomes += outcomes
-            for problem in problems:
-                _LOG.warning("%s", problem)
+        outcomes = deliver(
+            self.storage,
+            [self._receiver(target) for target in targets],
+            self.options.parallel,
+            _LOG,
+            now=self.options.now(),
+            may_continue=self.session.may_continue,
+        )
         self._clean(targets)
         return Forwarded(
-            delivered=self.outcomes[Outcome.DELIVERED],
-            refused=self.outcomes[Outcome.REFUSED],
-            failed=self.outcomes[Outcome.FAILED],
+            delivered=outcomes[Outcome.DELIVERED],
+            refused=outcomes[Outcome.REFUSED],
+            failed=outcomes[Outcome.FAILED],
             marked=marked,
             targets=statuses(self.storage, self.options.rules),
         )
@@ -262,37 +248,21 @@ class _Round:
 
     # --- targets
 
-    def _deliver(self, target: TargetRule) -> tuple[Counter[Outcome], list[str]]:
-        """The outcomes of one target, and the lines for the log: the functions host drops those of other threads."""
-        outcomes: Counter[Outcome] = Counter()
-        problems: list[str] = []
-        paused = pause_of(self.storage, target.name)
-        now = self.options.now()
-        if paused and now < paused.until:
-            return outcomes, problems
-        reader = RunReader(storage=self.storage, paths=self.options.paths)
-        failures = 0
-        for entry in due_entries(self.storage, target.name, now):
-            if outcomes.total() >= MAX_SENT or not self.session.may_continue():
-                break
-            outcome, answer = self._offer(reader, target, entry)
-            outcomes[outcome] += 1
-            if outcome is Outcome.REFUSED and not isinstance(answer, Taken):
-                problems.append(f"run refused target={target.name} run={entry.run_id} why={answer.why}")
-            if not isinstance(answer, NotNow) or outcome is Outcome.REFUSED:
-                failures = 0
-                continue
-            failures += 1
-            if answer.after or failures >= FAILURES_TO_PAUSE:
-                length = max(pause_length(paused, target.name), timedelta(seconds=answer.after))
-                paused = pause(self.storage, target.name, paused, answer.why, now + length)
-                problems.append(f"target failed target={target.name} failures={paused.failures} why={answer.why}")
-                return outcomes, problems
-        if paused and not failures and (outcomes[Outcome.DELIVERED] or not has_entries(self.storage, target.name)):
-            resume(self.storage, target.name)
-        return outcomes, problems
+    def _receiver(self, target: TargetRule) -> Receiver[OutboxEntry]:
+        reader, name = RunReader(storage=self.storage, paths=self.options.paths), target.name
+        return Receiver(
+            kind="target",
+            name=name,
+            pause=pause_row(name),
+            entries=partial(due_entries, self.storage, name, self.options.now()),
+            has_entries=partial(has_entries, self.storage, name),
+            offer=partial(self._offer, reader, target),
+            label=lambda entry: f"run={entry.run_id}",
+            most=MAX_SENT,
+            failures=FAILURES_TO_PAUSE,
+        )
 
-    def _offer(self, reader: RunReader, target: TargetRule, entry: OutboxEntry) -> tuple[Outcome, Answer]:
+    def _offer(self, reader: RunReader, target: TargetRule, entry: OutboxEntry) -> tuple[Outcome, Answer | None]:
         """Send a run as it is now."""
         now, current = self.options.now(), target_run(self.storage, target.name, entry.run_id)
         target_state = current
@@ -301,32 +271,22 @@ class _Round:
             job = (settled.run.job if settled else None) or (current.job_key if current else None)
             if settled is None or job is None:
                 drop(self.storage, entry, current)
-                return Outcome.EMPTY, Taken()
+                return Outcome.EMPTY, None
             new = TargetRun(run_id=entry.run_id, application=entry.application, state=RunState.OPEN, changed=now)
             target_state, answer = self._send(reader, target, settled, current or new, job)
+            if isinstance(answer, Taken):
+                digest = settled.digest(target, job)
+                delivered_run = replace(new, digest=digest, namespace=job[0], job=job[1], events=target_state.events)
+                if settle(self.storage, entry, replace(delivered_run, etag=target_state.etag)):
+                    return Outcome.DELIVERED, answer
+                enqueue(self.storage, target.name, entry.run_id, entry.application, now)
+                return Outcome.REPEATED, answer
         except ContentLost as error:
             answer = NotNow(why=str(error))
-        if isinstance(answer, Taken) and target_state and settled and job:
-            delivered_run = TargetRun(
-                run_id=entry.run_id,
-                application=entry.application,
-                state=RunState.DELIVERED,
-                changed=now,
-                digest=settled.digest(target, job),
-                namespace=job[0],
-                job=job[1],
-                events=target_state.events,
-                etag=target_state.etag,
-            )
-            if settle(self.storage, entry, delivered_run):
-                return Outcome.DELIVERED, answer
-            enqueue(self.storage, target.name, entry.run_id, entry.application, now)
-            return Outcome.REPEATED, answer
-        reason = "" if isinstance(answer, Taken) else answer.why
         if isinstance(answer, Never) or now - entry.since > MAX_KEPT:
-            bury(self.storage, entry, target_state, reason, now)
-            return Outcome.REFUSED, answer
-        postpone(self.storage, entry, target_state, reason, now)
+            bury(self.storage, entry, target_state, answer.why, now)
+            return Outcome.REFUSED, Never(why=answer.why)
+        postpone(self.storage, entry, target_state, answer.why, now)
         return Outcome.FAILED, answer
 
     def _send(

@@ -40,12 +40,13 @@ def record_of(kind: type[T], row: Row, **others: object) -> T:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedCell(Generic[T]):
-    """A cell for a value of any length: packed JSON, or the name of its blob in `contributions` where that is too long
-    for a cell.
+    """A cell for a value of any length: packed JSON, or the name of its blob in `container` where that is too long for
+    a cell.
     """
 
     name: str
     decoder: msgspec.json.Decoder[T]
+    container: str = CONTENTS
 
     @property
     def _blob(self) -> str:
@@ -57,7 +58,7 @@ class PackedCell(Generic[T]):
         if len(packed) <= _INLINE:
             return {self.name: packed}
         blob = f"{digest_of(packed)}.json.gz"
-        storage.put_new(CONTENTS, blob, packed)
+        storage.put_new(self.container, blob, packed)
         return {self._blob: blob}
 
     def unpack(self, storage: Storage, row: Row) -> T:
@@ -65,7 +66,7 @@ class PackedCell(Generic[T]):
         blob = self.blob(row)
         if not blob:
             return self.decoder.decode(unpack(row.values[self.name]))
-        packed = storage.get(CONTENTS, blob)
+        packed = storage.get(self.container, blob)
         if packed is None:
             what = f"Blob {blob} of a row is missing, so its content can't be read: run `throughline verify --fix`"
             raise ContentLost(what, after=60)

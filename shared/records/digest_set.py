@@ -28,10 +28,10 @@ def shorts(digests: Iterable[str]) -> "array[int]":
     return array("Q", sorted(map(short, digests)))
 
 
-def contains(known: "array[int]", one: int) -> bool:
+def contains(known: "array[int]", digest: int) -> bool:
     """Whether a sorted array contains it."""
-    place = bisect_left(known, one)
-    return place < len(known) and known[place] == one
+    place = bisect_left(known, digest)
+    return place < len(known) and known[place] == digest
 
 
 class DigestSet:
@@ -41,17 +41,17 @@ class DigestSet:
         self._known = array("Q")
         self._met = bytearray()
 
-    def add(self, one: int) -> None:
+    def add(self, digest: int) -> None:
         """Add one. All are added before the first is met."""
-        self._known.append(one)
+        self._known.append(digest)
 
-    def meet(self, one: int) -> bool:
+    def meet(self, digest: int) -> bool:
         """Whether it is in the set; notes it as met."""
         if len(self._met) != len(self._known):
             self._known = array("Q", sorted(set(self._known)))
             self._met = bytearray(len(self._known))
-        place = bisect_left(self._known, one)
-        found = place < len(self._known) and self._known[place] == one
+        place = bisect_left(self._known, digest)
+        found = place < len(self._known) and self._known[place] == digest
         if found:
             self._met[place] = 1
         return found

@@ -104,17 +104,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-_DECODER = msgspec.json.Decoder(Message)
 
 
 def encoded(message: Message) -> bytes:
     """The message as JSON: what the channel `webhook` sends and the channel `file` writes."""
     return _ENCODER.encode(message)
-
-
-def decoded(data: bytes) -> Message:
-    """The message in these bytes. Raises msgspec.DecodeError."""
-    return _DECODER.decode(data)
 
 
 def messages(old_snapshot: Snapshot, new_snapshot: Snapshot, *, comparison: str, now: datetime) -> tuple[Message, ...]:

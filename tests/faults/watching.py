@@ -34,7 +34,7 @@ from shared.errors import Retry
 from shared.governance.rules_file import parse_rules
 from shared.http_errors import TAKEN, Answer, Never, NotNow
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import Row
+from shared.storage.port import Operation, Row
 from shared.storage_layout import CONTROL, SNAPSHOTS, WATCH
 from shared.watching.comparing.changes import Severity
 from shared.watching.comparing.snapshot import Snapshot, unpacked
@@ -86,6 +86,13 @@ class RecordingStorage(MemoryStorage):
             self.states[name] = data
         return super().put_new(container, name, data)
 
+    def transact(self, table: str, operations: Sequence[Operation]) -> tuple[str, ...] | None:
+        etags = super().transact(table, operations)
+        if table == WATCH and etags:
+            messages = (operation.row.key for operation in operations if operation.row.key.startswith("message|"))
+            self.decisions.update(messages)
+        return etags
+
     def insert(self, table: str, row: Row) -> str | None:
         return self._noted(table, row, super().insert(table, row))
 
@@ -93,8 +100,6 @@ class RecordingStorage(MemoryStorage):
         return self._noted(table, row, super().replace(table, row))
 
     def _noted(self, table: str, row: Row, etag: str | None) -> str | None:
-        if etag and table == WATCH and row.partition == "decided" and row.values["open"] == "worst,all":
-            self.decisions[row.key] += 1
         if etag and table == CONTROL and row.partition == "watch":
             announced = str(row.values["announced"])
             if announced and announced not in self.announced[-1:]:

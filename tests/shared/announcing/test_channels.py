@@ -10,10 +10,11 @@ from datetime import time as clock
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from msgspec import structs
 
-from shared.announcing.delivery import MAX_KEPT, MAX_SENT
+from shared.announcing.delivery import MAX_SENT
 from shared.announcing.local_channels import FileChannel, TelemetryChannel
 from shared.announcing.outbox import decide, listed
 from shared.announcing.port import Sender
@@ -21,15 +22,16 @@ from shared.announcing.rounds import Watched, WatchOptions, watch
 from shared.announcing.webhook import Webhook
 from shared.concurrency.parallel_map import ParallelMap
 from shared.http_errors import TAKEN, Never, NotNow
+from shared.outbox.receivers import MAX_KEPT
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import WATCH
+from shared.storage_layout import OUTBOX_PARTITION, WATCH
 from shared.telemetry.port import Acts, line_of
 from shared.watching.comparing.changes import Severity
 from shared.watching.comparing.snapshot import Snapshot
-from shared.watching.messages import Message, decoded, encoded, messages
+from shared.watching.messages import Message, encoded, messages
 from shared.watching.rendering import MAX_AGE, MESSAGE, SIGNATURE, body, verified
 from shared.watching.rules import Channel, ChannelKind, Quiet, RoutingRule, WatchRules
-from tests.support.outbox import messages_on_record
+from tests.support.outbox import messages_on_record, rows_of
 from tests.support.states import state
 from tests.support.webhook_server import Trouble, WebhookServer, judge_slack, judge_teams, webhook_server
 
@@ -97,7 +99,7 @@ def test_a_webhook_receives_the_message_and_can_verify_its_signature() -> None:
             assert not verified("another", raw, header, now)
             assert not verified(SIGNED_BY, raw, header, now + MAX_AGE + 10)
             assert headers[MESSAGE.lower()] == first.id
-        assert decoded(server.came[2][2]) == first
+        assert msgspec.json.decode(server.came[2][2], type=Message) == first
         assert json.loads(server.came[0][2])["blocks"][0]["text"]["text"].endswith(first.title)
 
 
@@ -233,9 +235,9 @@ def with_packed(life: Life, number: int, packed: bytes) -> str:
     """Decide a message for the channel `file`, and replace its content. Returns its id."""
     message = structs.replace(found()[0], id=f"{number:032}", decided=life.now)
     assert decide(life.storage, message, ["file"])
-    row = life.storage.read(WATCH, "decided", message.id)
+    row = life.storage.read(WATCH, OUTBOX_PARTITION, f"message|{message.id}")
     assert row
-    life.storage.upsert(WATCH, replace(row, values={**row.values, "message": packed}))
+    life.storage.upsert(WATCH, replace(row, values={"content": packed}))
     return message.id
 
 
@@ -261,9 +263,9 @@ def test_a_damaged_message_is_refused_and_the_next_one_is_sent(packed: bytes, tm
     done = life.round()
     assert (done.sent, done.refused, done.failed) == (1, 1, 0)
     assert sent_ids(tmp_path / "messages.jsonl") == [found()[0].id]
-    row = life.storage.read(WATCH, "decided", damaged)
-    assert row
-    assert str(row.values["refused"]).startswith(f"file: the content of message {damaged} of `watch` is damaged")
+    ((refused, row),) = rows_of(life.storage, "refused")
+    assert refused == ["file", damaged]
+    assert str(row.values["reason"]).startswith(f"the content of message {damaged} of `watch` is damaged")
     assert life.round() == Watched(looked=True)
 
 
@@ -278,9 +280,9 @@ def test_a_message_of_a_newer_version_waits_two_weeks_for_it_and_holds_up_no_oth
     assert [outbox_entry.message for outbox_entry in listed(life.storage, "file")] == [waiting]
     last = life.round(after=MAX_KEPT)
     assert (last.refused, last.other_version) == (1, 0)
-    row = life.storage.read(WATCH, "decided", waiting)
-    assert row
-    assert str(row.values["refused"]).startswith(f"file: another version wrote message {waiting} of `watch`")
+    ((refused, row),) = rows_of(life.storage, "refused")
+    assert refused == ["file", waiting]
+    assert str(row.values["reason"]).startswith(f"another version wrote message {waiting} of `watch`")
     assert life.round() == Watched(looked=True)
 
 

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from shared.forwarding.outbox import dead_letters, pause_of, target_status
-from shared.forwarding.rounds import MAX_KEPT, forward, forward_due, planned
+from shared.forwarding.outbox import dead_letters, pause_row, target_status
+from shared.forwarding.rounds import forward, forward_due, planned
 from shared.forwarding.rules import ForwardRule, ForwardRules, Mode, TargetKind, TargetRule
 from shared.http_errors import TAKEN, Answer, Never, NotNow
+from shared.outbox.receivers import MAX_KEPT, pause_of
 from shared.records.publish_queue import forward_marks, read_queue
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import FORWARD, FORWARD_PARTITION, PUBLISH_QUEUE
@@ -136,7 +137,7 @@ def test_an_outage_pauses_a_target_and_keeps_every_run() -> None:
     forwarded = world.round(minutes=10)
     assert (forwarded.failed, forwarded.targets[0].waiting) == (3, 6)
     assert forwarded.facts(world.now())["forward_oldest"] == 0
-    paused = pause_of(world.storage, "marquez")
+    paused = pause_of(world.storage, pause_row("marquez"))
     assert paused
     assert paused.reason == "HTTP 503"
     assert world.round().failed == 0, "it is left alone"
@@ -144,7 +145,7 @@ def test_an_outage_pauses_a_target_and_keeps_every_run() -> None:
     world.round(minutes=5)
     world.round(minutes=5)
     assert len(target.taken) == 6
-    assert pause_of(world.storage, "marquez") is None
+    assert pause_of(world.storage, pause_row("marquez")) is None
     assert target_status(world.storage, "marquez").waiting == 0
 
 
@@ -156,7 +157,7 @@ def test_one_run_that_a_target_cannot_take_delays_no_other() -> None:
         world.receive(*job(f"/out{number}", "/in", run=f"run{number}"))
     world.round(minutes=10)
     assert len(target.taken) == 3
-    assert pause_of(world.storage, "marquez") is None
+    assert pause_of(world.storage, pause_row("marquez")) is None
 
 
 def test_a_refused_run_is_a_dead_letter_and_is_sent_again_when_it_changes() -> None:
