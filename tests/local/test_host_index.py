@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
 from tests.local.hosting import APPS, PROJECT
 from throughline.local.host.blobs import Pattern
+from throughline.local.host.config import HostConfig, read_host_json
 from throughline.local.host.http.routes import find_route, make_routes
-from throughline.local.host.index import HostConfig, read_functions, read_host_json
+from throughline.local.host.index import read_functions
 from throughline.local.host.settings import AppError, expand, load_local_settings
 
 BLOB = {"type": "blobTrigger", "direction": "in", "name": "blob", "path": "events/{name}"}
 HTTP = {"type": "httpTrigger", "direction": "in", "name": "req"}
 TIMER = {"type": "timerTrigger", "direction": "in", "name": "timer", "schedule": "0 * * * * *"}
+
+
+PLAIN = convert({"version": "2.0", "extensions": {"http": {"routePrefix": ""}}}, HostConfig)
 
 
 def write(root: Path, name: str, *bindings: dict[str, Any], **properties: Any) -> Path:
@@ -34,15 +39,10 @@ def write(root: Path, name: str, *bindings: dict[str, Any], **properties: Any) -
     [
         ([], "a function has exactly one trigger, this has 0"),
         ([HTTP, TIMER], "a function has exactly one trigger, this has 2"),
-        ([HTTP, HTTP | {"type": "http", "direction": "out"}], "two bindings have the same name"),
         ([HTTP, {"type": "queue", "direction": "out", "name": "q"}], "binding 'q': type 'queue' is not supported here"),
-        ([HTTP | {"direction": "out"}], "binding 'req': \"direction\" must be 'in' for httpTrigger, not 'out'"),
-        ([HTTP | {"authLevel": "secret"}], "binding 'req': \"authLevel\" must be one of anonymous, function, admin"),
-        ([HTTP | {"name": ""}], "binding '': \"name\" is missing"),
+        ([HTTP | {"name": ""}], "binding '': 'name' is missing"),
         ([TIMER | {"schedule": ""}], "binding 'timer': 'schedule' is missing, timerTrigger needs it"),
         ([BLOB | {"path": None}], "binding 'blob': 'path' is missing, blobTrigger needs it"),
-        ([BLOB | {"path": "{container}/x"}], "binding 'blob': \"path\" must begin with the name of a container"),
-        ([BLOB | {"source": "Push"}], "binding 'blob': \"source\" must be one of LogsAndContainerScan, EventGrid"),
         ([BLOB | {"connection": "Lake"}], "binding 'blob': the app setting Lake is missing"),
         ([BLOB | {"connection": "Ident"}], "binding 'blob': the setting Ident__… uses an identity"),
     ],
@@ -85,11 +85,11 @@ def test_disabled_functions_are_left_out(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("{}", 'host.json: "version" must be "2.0"'),
+        ("{}", "host.json: Object missing required field `version`"),
         ("[]", "host.json: must hold a JSON object"),
         (
             '{"version": "2.0", "extensions": {"blobs": {"poisonBlobThreshold": "5"}}}',
-            "host.json: extensions.blobs.poisonBlobThreshold must be a whole number above 0, not '5'",
+            "host.json: Expected `int`, got `str` - at `$.extensions.blobs.poisonBlobThreshold`",
         ),
     ],
 )
@@ -138,21 +138,19 @@ def test_a_blob_pattern_matches_names(path: str, blob: str, found: dict[str, str
         ("a/{x?}", "/api/a", {}),
         ("a/{*x}", "/api/a/b/c", {"x": "b/c"}),
         ("a/{x}-{y}.json", "/api/a/p-q.json", {"x": "p", "y": "q"}),
-        ("a/{x:guid}", "/api/a/6F9619FF-8B86-D011-B42D-00CF4FC964FF", {"x": "6F9619FF-8B86-D011-B42D-00CF4FC964FF"}),
-        ("a/{x:guid}", "/api/a/1", None),
     ],
 )
 def test_a_route_template_matches_paths(tmp_path: Path, route: str, path: str, found: dict[str, str] | None) -> None:
     """Templates have the syntax of ASP.NET."""
     functions = read_functions(write(tmp_path, "one", HTTP | {"route": route}))
-    answer = find_route(make_routes(functions, HostConfig()), "GET", path)
+    answer = find_route(make_routes(functions, HostConfig(version="2.0")), "GET", path)
     assert (answer[1] if answer else None) == found
 
 
 def test_fixed_routes_take_precedence_over_routes_with_parameters(tmp_path: Path) -> None:
     """They take precedence over routes with parameters."""
     write(tmp_path, "a", HTTP | {"route": "{any}"})
-    routes = make_routes(read_functions(write(tmp_path, "b", HTTP | {"route": "fixed"})), HostConfig(route_prefix=""))
+    routes = make_routes(read_functions(write(tmp_path, "b", HTTP | {"route": "fixed"})), PLAIN)
     found = [find_route(routes, "GET", path) for path in ("/fixed", "/other")]
     assert [answer[0].function.name for answer in found if answer] == ["b", "a"]
 
@@ -162,7 +160,7 @@ def test_invalid_routes_are_refused(tmp_path: Path, route: str) -> None:
     """The error names their function."""
     functions = read_functions(write(tmp_path, "one", HTTP | {"route": route}))
     with pytest.raises(AppError, match=r"one/function\.json: route"):
-        make_routes(functions, HostConfig())
+        make_routes(functions, HostConfig(version="2.0"))
 
 
 def run_host(*arguments: str | Path) -> tuple[int, str]:

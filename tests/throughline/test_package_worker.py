@@ -43,7 +43,7 @@ async def _serve(app: Path, bodies: list[bytes]) -> list[Outcome]:
     """Load all functions of an app, and call its receiver."""
     worker = WorkerProcess(python=(sys.executable, "-S"))  # without installed packages: the archive must be enough
     functions = read_functions(app)
-    await worker.load(Load(root=app, functions=functions, threads=1, level="Information", verbose=False))
+    await worker.load(Load(root=app, functions=functions, threads=1, level="Information"))
     keeping = asyncio.create_task(worker.keep())
     (receiver,) = (function for function in functions if function.name == "receiver_function")
     try:

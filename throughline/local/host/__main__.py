@@ -10,7 +10,7 @@ from pathlib import Path
 
 from throughline.local.errors import LocalError
 from throughline.local.host import logs, runtime
-from throughline.local.host.index import read_host_json
+from throughline.local.host.config import read_host_json
 from throughline.local.host.settings import AppError, load_local_settings
 from throughline.local.host.worker.client import WorkerLimits, WorkerProcess
 from throughline.local.process.listening import listen
@@ -23,7 +23,6 @@ def _arguments() -> argparse.Namespace:
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--port", type=int, default=7071, help="port on 127.0.0.1; 0 takes a free one")
     place.add_argument("--fd", type=int, help="serve this listening socket, inherited from the parent")
-    parser.add_argument("--workers", type=int, default=8, help="number of functions without async that run at once")
     parser.add_argument(
         "--visibility", type=int, default=30, help="seconds until another host takes a dead one's blobs"
     )
@@ -34,7 +33,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--keys", type=Path, help="a file of keys that requests must have (default: none is needed)")
     parser.add_argument("--retry", type=int, default=1, help="seconds until a failed blob is tried again")
     parser.add_argument("--grace", type=float, default=10.0, help="seconds for running functions when asked to end")
-    parser.add_argument("--verbose", action="store_true", help="all records, with tracebacks")
     return parser.parse_args()
 
 
@@ -49,22 +47,14 @@ async def _run(options: argparse.Namespace) -> bool:
     listening = _listen(options)
     load_local_settings(root)
     config = read_host_json(root)
-    logs.set_up(level=config.log_level, verbose=options.verbose)
+    logs.set_up(config.logging.log_level.default)
     worker = WorkerProcess(WorkerLimits(timeout=config.timeout, pause=options.restart))
     # Imported only now, while the worker process starts.
-    from throughline.local.host.serve import AppHost, Options  # noqa: PLC0415
+    from throughline.local.host.serve import AppHost  # noqa: PLC0415
     from throughline.local.host.triggers import Pace  # noqa: PLC0415
 
     pace = Pace(visibility=options.visibility, retry=options.retry, patience=options.patience)
-    host_options = Options(
-        root=root,
-        threads=options.workers,
-        grace=options.grace,
-        verbose=options.verbose,
-        keys=options.keys,
-        pace=pace,
-    )
-    host = AppHost(host_options, config, worker)
+    host = AppHost(root, config, worker, pace=pace, keys=options.keys, grace=options.grace)
     await host.load()
     sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]}\n")
     sys.stdout.flush()

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from throughline.local.host.index import Function, HostConfig
+from throughline.local.host.config import HostConfig
+from throughline.local.host.index import Function
 from throughline.local.host.logs import logger
 from throughline.local.host.message_queue import MessageQueue, QueueNames
 from throughline.local.host.storage import Blob, HostStorage, QueueMessage
@@ -67,10 +68,10 @@ class BlobQueue(MessageQueue):
         call: Callable[..., Any],
     ) -> None:
         names = QueueNames(queue=f"azure-webjobs-blobtrigger-{host_id}", poison=POISON_QUEUE)
-        limit = config.blob_parallelism
+        limit = config.extensions.blobs.max_degree_of_parallelism
         super().__init__(own_host_storage, names, most=limit, visibility=visibility, retry=retry, call=call)
         self.targets: Mapping[str, BlobTarget] = {}
-        self._worker, self._config = worker, config
+        self._worker, self._threshold = worker, config.extensions.blobs.poison_blob_threshold
 
     async def put(self, function_id: str, container: str, name: str, etag: str) -> None:
         """Queue one version of a blob for a function. Raises StorageError."""
@@ -97,7 +98,7 @@ class BlobQueue(MessageQueue):
         if target is None:
             logger.warning("%s is no longer in this app: its message for %s is dropped", function_id, name)
             return False
-        threshold = self._config.poison_threshold
+        threshold = self._threshold
         if message.tries > threshold:  # each host that took it died
             await self._poison(message, f"{target.function.name} never finished with {name}")
             return False

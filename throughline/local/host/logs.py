@@ -3,8 +3,10 @@
 import logging
 import sys
 from collections.abc import Callable
+from typing import Literal
 
-LEVELS = {
+Level = Literal["Trace", "Debug", "Information", "Warning", "Error", "Critical", "None"]
+_LEVELS: dict[Level, int] = {
     "Trace": logging.DEBUG,
     "Debug": logging.DEBUG,
     "Information": logging.INFO,
@@ -19,17 +21,14 @@ logger = logging.getLogger("throughline.local.host")
 
 
 class _OneLine(logging.Formatter):
-    """Folds line ends, and a traceback into its last line unless `verbose`."""
+    """Folds line ends, and a traceback into its last line."""
 
-    def __init__(self, *, verbose: bool) -> None:
+    def __init__(self) -> None:
         super().__init__(
             "%(asctime)s %(levelname)-7s [%(function)s] %(message)s", "%H:%M:%S", defaults={"function": "host"}
         )
-        self._verbose = verbose
 
     def format(self, record: logging.LogRecord) -> str:
-        if self._verbose:
-            return super().format(record)
         record.message = record.getMessage()
         if record.exc_info and record.exc_info[0]:
             record.message += f" ({record.exc_info[0].__name__}: {record.exc_info[1]})"
@@ -37,15 +36,13 @@ class _OneLine(logging.Formatter):
         return self.formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
 
 
-def set_up(*, level: str, verbose: bool) -> None:
-    """Log to stderr from host.json's `level` on (from DEBUG with `verbose`)."""
+def set_up(level: Level) -> None:
+    """Log to stderr from host.json's `level` on."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine(verbose=verbose))
-    if not verbose:  # the runtime reports a failure with its traceback, the host in one line
-        handler.addFilter(lambda record: record.name != "azure.functions" or record.levelno < logging.ERROR)
-    logging.basicConfig(
-        level=logging.DEBUG if verbose else LEVELS.get(level, logging.INFO), handlers=[handler], force=True
-    )
+    handler.setFormatter(_OneLine())
+    # The runtime reports a failure with its traceback, the host in one line.
+    handler.addFilter(lambda record: record.name != "azure.functions" or record.levelno < logging.ERROR)
+    logging.basicConfig(level=_LEVELS[level], handlers=[handler], force=True)
     for noisy in ("azure.core", "azure.identity", "asyncio", "uvicorn", "uvicorn.error"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # its warnings contain whole URLs with their signatures

@@ -8,7 +8,8 @@ message goes to `QUEUE-poison`.
 from collections.abc import Callable
 from typing import Any
 
-from throughline.local.host.index import Function, HostConfig
+from throughline.local.host.config import HostConfig
+from throughline.local.host.index import Function
 from throughline.local.host.message_queue import MessageQueue, QueueNames
 from throughline.local.host.storage import HostStorage, QueueMessage
 from throughline.local.host.worker.client import WorkerProcess
@@ -30,9 +31,10 @@ class TriggerQueue(MessageQueue):
     ) -> None:
         name = function.trigger.data["queueName"]
         names = QueueNames(queue=name, poison=f"{name}-poison")
-        most, retry = config.queue_parallelism, config.queue_retry
+        queues = config.extensions.queues
+        most, retry = queues.batch_size + queues.new_batch_threshold, queues.retry
         super().__init__(own_host_storage, names, most=most, visibility=visibility, retry=retry, call=call)
-        self._function, self._worker, self._tries = function, worker, config.queue_tries
+        self._function, self._worker, self._tries = function, worker, queues.max_dequeue_count
 
     async def _deliver(self, message: QueueMessage) -> bool:
         name, tries = self._function.name, self._tries

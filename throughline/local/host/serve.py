@@ -9,16 +9,16 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Generator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
+from throughline.local.host.config import HostConfig
 from throughline.local.host.http.keys import Keys
 from throughline.local.host.http.routes import make_routes
 from throughline.local.host.http.server import Web
-from throughline.local.host.index import Function, HostConfig, read_functions
+from throughline.local.host.index import Function, read_functions
 from throughline.local.host.logs import logger
 from throughline.local.host.settings import connection_string
 from throughline.local.host.storage import HostStorage
@@ -30,22 +30,6 @@ from throughline.local.host.worker.messages import Load
 _KEEP_ALIVE_SECONDS = 75  # longer than the usual clients' pools keep a connection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How to run an app.
-
-    `threads` for functions without `async`, `grace` seconds for running functions when the host is asked to end,
-    `keys` the file of keys that requests must have.
-    """
-
-    root: Path
-    threads: int = 8
-    grace: float = 10.0
-    verbose: bool = False
-    keys: Path | None = None
-    pace: Pace = field(default_factory=Pace)
-
-
 class _Server(uvicorn.Server):
     """Leaves signals to this module: uvicorn's handling ends the process by the signal instead of with status 0."""
 
@@ -55,12 +39,19 @@ class _Server(uvicorn.Server):
 
 
 class AppHost:
-    """One app: call `load` (raises AppError for an invalid app), then `serve`. Its functions run in `worker`."""
+    """One app: call `load` (raises AppError for an invalid app), then `serve`. Its functions run in `worker`.
 
-    def __init__(self, options: Options, config: HostConfig, worker: WorkerProcess) -> None:
-        self._options, self._config, self._worker = options, config, worker
+    `keys` is the file of keys that requests must have, `grace` the seconds for running functions when the host is asked
+    to end.
+    """
+
+    def __init__(
+        self, root: Path, config: HostConfig, worker: WorkerProcess, *, pace: Pace, keys: Path | None, grace: float
+    ) -> None:
+        self._root, self._config, self._worker = root, config, worker
+        self._pace, self._keys, self._grace = pace, keys, grace
         self._begun = time.monotonic()
-        self._host_id = _host_id(options.root)
+        self._host_id = _host_id(root)
         self._functions: tuple[Function, ...] = ()
         self._storage: StorageHost | None = None
         self._timers: list[Timer] = []
@@ -68,28 +59,21 @@ class AppHost:
 
     async def load(self) -> None:
         """Check and import all functions."""
-        self._functions = read_functions(self._options.root)
+        self._functions = read_functions(self._root)
         routes = make_routes(self._of("httpTrigger"), self._config)
         if functions := self._of("blobTrigger", "queueTrigger"):
             self._storage = StorageHost(
-                functions, self._worker, config=self._config, pace=self._options.pace, host_id=self._host_id
+                functions, self._worker, config=self._config, pace=self._pace, host_id=self._host_id
             )
         self._timers = [Timer(function, self._worker, self._monitor(function)) for function in self._of("timerTrigger")]
-        await self._worker.load(
-            Load(
-                root=self._options.root,
-                functions=self._functions,
-                threads=self._options.threads,
-                level=self._config.log_level,
-                verbose=self._options.verbose,
-            )
-        )
+        level = self._config.logging.log_level.default
+        await self._worker.load(Load(root=self._root, functions=self._functions, level=level))
         config = uvicorn.Config(
             Web(
                 self._worker,
                 routes,
                 pages={"/admin/host/status": self._status, "/admin/host/calls": self._calls},
-                keys=Keys(self._options.keys),
+                keys=Keys(self._keys),
                 put=self._storage.queue.put if self._storage and self._of("blobTrigger") else None,
             ),
             lifespan="off",
@@ -101,7 +85,7 @@ class AppHost:
             server_header=False,
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=int(self._options.grace),
+            timeout_graceful_shutdown=int(self._grace),
         )
         self._server = _Server(config)
 
@@ -127,13 +111,13 @@ class AppHost:
         for task in (waiting, *tasks):
             task.cancel()
         try:
-            async with asyncio.timeout(self._options.grace):
+            async with asyncio.timeout(self._grace):
                 results = await asyncio.gather(web, *tasks, return_exceptions=True)
                 await asyncio.gather(*(trigger.finish() for trigger in triggers))
                 await self._worker.stop()
                 results += await asyncio.gather(keeping, return_exceptions=True)
         except TimeoutError:
-            logger.error("after %s s still running: %s", self._options.grace, dict(+self._worker.running))
+            logger.error("after %s s still running: %s", self._grace, dict(+self._worker.running))
             return False
         errors = [result for result in results if isinstance(result, Exception)]
         for error in errors:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TypeVar, TypeVarTuple
 
 from throughline.local.host.blobs import BlobQueue, BlobTarget, Pattern
-from throughline.local.host.index import Function, HostConfig
+from throughline.local.host.config import HostConfig
+from throughline.local.host.index import Function
 from throughline.local.host.logs import logger
 from throughline.local.host.message_queue import MessageQueue
 from throughline.local.host.queues import TriggerQueue

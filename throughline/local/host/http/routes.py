@@ -1,4 +1,4 @@
-"""Routes of HTTP triggers: ASP.NET templates like `v1/{kind}/{id:int?}/{*rest}`.
+"""Routes of HTTP triggers: ASP.NET templates like `v1/{kind}/{id?}/{*rest}`, without constraints.
 
 Format: https://learn.microsoft.com/azure/azure-functions/functions-bindings-http-webhook-trigger#customize-the-http-endpoint
 """
@@ -7,17 +7,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from throughline.local.host.index import Function, HostConfig
+from throughline.local.host.config import HostConfig
+from throughline.local.host.index import Function
 from throughline.local.host.settings import AppError
 
-_CONSTRAINTS = {
-    "int": r"-?\d+",
-    "long": r"-?\d+",
-    "alpha": "[A-Za-z]+",
-    "guid": r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}",
-    "bool": "(?:true|false)",
-}
-_PARAMETER = re.compile(r"\{(?P<rest>\*?)(?P<name>\w+)(?::(?P<constraint>\w+))?(?P<optional>\??)\}")
+_PARAMETER = re.compile(r"\{(?P<rest>\*?)(?P<name>\w+)(?P<optional>\??)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +26,10 @@ class Route:
 
 def make_routes(functions: Iterable[Function], config: HostConfig) -> tuple[Route, ...]:
     """Return the routes, those with fewest parameters first. Raises AppError for invalid templates."""
-    routes, problems = [], []
+    routes, problems, prefix = [], [], config.extensions.http.route_prefix.strip("/")
     for function in functions:
         data = function.trigger.data
-        template = "/".join(filter(None, (config.route_prefix, data.get("route") or function.name)))
+        template = "/".join(filter(None, (prefix, data.get("route") or function.name)))
         try:
             path = _compile(template)
         except ValueError as error:
@@ -64,10 +58,7 @@ def _compile(template: str) -> re.Pattern[str]:
         optional = False
         for parameter in _PARAMETER.finditer(segment):
             inside += _literal(segment[position : parameter.start()])
-            constraint = parameter["constraint"]
-            if constraint and constraint not in _CONSTRAINTS:
-                raise ValueError(f"constraint {constraint!r} is not supported here, only {', '.join(_CONSTRAINTS)}")
-            value = ".*" if parameter["rest"] else _CONSTRAINTS.get(constraint, "[^/]+")
+            value = ".*" if parameter["rest"] else "[^/]+"
             inside += f"(?P<{parameter['name']}>{value})"
             optional = bool(parameter["optional"] or parameter["rest"])
             position = parameter.end()
@@ -78,5 +69,5 @@ def _compile(template: str) -> re.Pattern[str]:
 
 def _literal(text: str) -> str:
     if "{" in text or "}" in text:
-        raise ValueError(f"{text!r} has a brace that belongs to no parameter")
+        raise ValueError(f"{text!r} has a brace that belongs to no parameter (there are no constraints here)")
     return re.escape(text)

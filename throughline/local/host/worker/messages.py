@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from throughline.local.host.index import Function
+from throughline.local.host.logs import Level
 
 _LENGTH = struct.Struct("<Q")
 
@@ -19,14 +20,13 @@ _LENGTH = struct.Struct("<Q")
 class Load:
     """Host to worker, first: import these functions of the app in `root`.
 
-    `threads` functions without `async` run at once, unless PYTHON_THREADPOOL_THREAD_COUNT is set.
+    `threads` functions without `async` run at once, unless PYTHON_THREADPOOL_THREAD_COUNT is set. `level`: of logs.
     """
 
     root: Path
     functions: tuple[Function, ...]
-    threads: int
-    level: str
-    verbose: bool
+    threads: int = 8
+    level: Level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

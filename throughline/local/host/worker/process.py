@@ -151,7 +151,7 @@ async def _serve(channel: socket.socket) -> None:
     runs = _Runtime()
     running: set[asyncio.Task[None]] = set()
     wanted_receive: Load = await receive(reader)
-    set_up(level=wanted_receive.level, verbose=wanted_receive.verbose)
+    set_up(wanted_receive.level)
     writer.write(encode(await runs.load(wanted_receive)))
 
     async def do(call: Invoke) -> None:
