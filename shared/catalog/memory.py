@@ -13,7 +13,6 @@ from shared.atlas.columns import column_entities
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity, column_pairs, owner_to_write
 from shared.catalog.port import (
     AssetKey,
-    CatalogGraph,
     Classified,
     ForeignAsset,
     ForeignProcess,
@@ -170,28 +169,6 @@ class MemoryCatalog:
         """As the port says."""
         return {text: self.search(text, limit=len(self.assets)) for text in texts}
 
-    def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
-        """As the port says."""
-        with self._lock:
-            steps = {
-                "INPUT": [(o, i, p) for p in self.processes.values() for o in p.outputs for i in p.inputs],
-                "OUTPUT": [(i, o, p) for p in self.processes.values() for o in p.outputs for i in p.inputs],
-            }
-            keys = {value: key for key, value in self._guids.items()}
-            nodes: dict[str, Node] = {guid: self._asset_node(keys[guid])}
-            edges: set[tuple[str, str]] = set()
-            for way in ("INPUT", "OUTPUT") if direction == "BOTH" else (direction,):
-                reached = {keys[guid]}
-                for _ in range(depth):
-                    new_steps = [step for step in steps[way] if step[0] in reached]
-                    for _, end, process in new_steps:
-                        node = self._process_node(process)
-                        nodes |= {node.guid: node, self._guids[end]: self._asset_node(end)}
-                        edges |= {(self._guids[key], node.guid) for key in process.inputs if self._guids[key] in nodes}
-                        edges |= {(node.guid, self._guids[key]) for key in process.outputs if self._guids[key] in nodes}
-                    reached = {end for _, end, _ in new_steps}
-            return CatalogGraph(base=guid, nodes=nodes, edges=tuple(sorted(edges)))
-
     def process_links(self, keys: Iterable[AssetKey]) -> dict[AssetKey, ProcessLinks]:
         """As the port says."""
         with self._lock:
@@ -203,6 +180,12 @@ class MemoryCatalog:
                 )
                 for key in self.find(keys)
             }
+
+    def process_names(self, guids: Iterable[str]) -> frozenset[str]:
+        """As the port says."""
+        with self._lock:
+            names = {self._guid(process.key): name for name, process in self.processes.items()}
+            return frozenset(names[guid] for guid in guids if guid in names and names[guid].startswith(OURS))
 
     def foreign_processes(self, guids: Iterable[str]) -> dict[str, ForeignProcess]:
         """As the port says."""

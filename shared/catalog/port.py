@@ -59,15 +59,6 @@ class Placeholder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogGraph:
-    """A part of the lineage: nodes by guid, and edges as pairs of guids in the direction of the data flow."""
-
-    base: str
-    nodes: Mapping[str, Node]
-    edges: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HeldProcess:
     """A process in the catalog."""
 
@@ -183,11 +174,11 @@ class Catalog(Protocol):
     def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
         """All results of `search` for each of these non-empty texts in one call; None if they do not fit in one."""
 
-    def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
-        """The lineage around an entity; `direction` is INPUT, OUTPUT or BOTH, `depth` counts data sets."""
-
     def process_links(self, keys: Iterable[AssetKey]) -> dict[AssetKey, ProcessLinks]:
         """The processes around those of these data sets that exist, by exact name, many in a call."""
+
+    def process_names(self, guids: Iterable[str]) -> frozenset[str]:
+        """The qualified names of the existing ones of these processes that are ours, many in a call."""
 
     def foreign_processes(self, guids: Iterable[str]) -> dict[str, ForeignProcess]:
         """The existing ones of these processes that are not ours, by guid, many in a call."""

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from msgspec import structs
 
-from shared.catalog.port import AssetKey, Catalog, batches
+from shared.catalog.port import AssetKey, Catalog, ProcessLinks, batches
 from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
 from shared.publishing.context import PublishContext
 from shared.publishing.publisher_lease import remove_unlinked, turn
@@ -23,7 +23,6 @@ from shared.records.checkpoint import RECONCILE
 from shared.records.ledger import request_rewrite
 from shared.records.publish_queue import enqueue, present_pause
 from shared.storage_layout import process_key
-from shared.translation.process.identity import OURS
 
 _LOG = logging.getLogger("throughline.reconcile")
 
@@ -128,11 +127,10 @@ def _move_users(context: PublishContext, placed: Sequence[AssetRecord]) -> Recon
 
 def _users(catalog: Catalog, key: AssetKey) -> set[str]:
     """The processes (by key) that the catalog links to this placeholder."""
-    placeholder = catalog.placeholders([key]).get(key)
-    if not placeholder or not placeholder.links:
+    if key not in catalog.placeholders([key]):
         return set()
-    nodes = catalog.lineage(placeholder.guid, direction="BOTH", depth=1).nodes.values()
-    return {process_key(node.qualified_name) for node in nodes if node.qualified_name.startswith(OURS)}
+    links = catalog.process_links([key]).get(key, ProcessLinks())
+    return {process_key(name) for name in catalog.process_names(links.readers | links.writers)}
 
 
 def remove_left(context: PublishContext) -> int:

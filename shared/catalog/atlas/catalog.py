@@ -19,7 +19,6 @@ from shared.catalog.atlas.answers import (
     NOT_FOUND,
     active_ends,
     description_of,
-    ended,
     foreign_process_of,
     held_by_guid,
     held_by_name,
@@ -47,7 +46,6 @@ from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import (
     MOST_GUIDS,
     AssetKey,
-    CatalogGraph,
     ForeignProcess,
     HeldAsset,
     HeldProcess,
@@ -57,6 +55,7 @@ from shared.catalog.port import (
     calls_for_guids,
 )
 from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.translation.process.identity import OURS
 
 _MOST_COLUMNS = 50
 """Columns in one call."""
@@ -298,32 +297,15 @@ class AtlasCatalog(AtlasSearch):
         for batch in batches(guids, MOST_GUIDS):
             self._client.delete_entity(guid=list(batch))
 
-    def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
-        """As the port says. Processes are read too, many in a call: for their column mappings, and since they alone
-        show which edges are only marked as deleted.
-        """
-        answer = self._client.get_entity_lineage(guid, depth=depth, direction=direction)
-        headers = (answer.get("guidEntityMap") or {}).items()
-        nodes = {key: node_of(header) for key, header in headers if header.get("status", ACTIVE) == ACTIVE}
-        processes = held_by_guid(self._client, [key for key, node in nodes.items() if node.is_process], related=True)
-        nodes = {key: node for key, node in nodes.items() if not node.is_process}
-        nodes |= {key: node_of(entity) for key, entity in processes.items()}
-        ended_edges = {edge_guid for entity in processes.values() for edge_guid in ended(entity)}
-        edges = {
-            (edge["fromEntityId"], edge["toEntityId"])
-            for edge in answer.get("relations") or ()
-            if edge["relationshipId"] not in ended_edges
-            and edge["fromEntityId"] in nodes
-            and edge["toEntityId"] in nodes
-        }
-        linked = {guid, *(end for edge in edges for end in edge)}
-        return CatalogGraph(
-            base=guid, nodes={key: nodes[key] for key in nodes if key in linked}, edges=tuple(sorted(edges))
-        )
-
     def process_links(self, keys: Iterable[AssetKey]) -> dict[AssetKey, ProcessLinks]:
         """As the port says."""
         return {key: process_links_of(entity) for key, entity in self._held(keys, related=True).items()}
+
+    def process_names(self, guids: Iterable[str]) -> frozenset[str]:
+        """As the port says."""
+        entities = held_by_guid(self._client, guids, related=False).values()
+        nodes = [node_of(entity) for entity in entities if entity.get("status", ACTIVE) == ACTIVE]
+        return frozenset(node.qualified_name for node in nodes if node.qualified_name.startswith(OURS))
 
     def foreign_processes(self, guids: Iterable[str]) -> dict[str, ForeignProcess]:
         """As the port says."""

@@ -1,13 +1,13 @@
 """Reconciliation where the catalog does not report which processes use some placeholders."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 import pytest
 
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
-from shared.catalog.port import AssetKey, CatalogGraph
+from shared.catalog.port import AssetKey, ProcessLinks
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.maintenance.reconciliation import move, placed_assets, reconcile_due
 from shared.publishing.context import PublishContext, PublishOptions
@@ -24,17 +24,17 @@ HOURS = timedelta(hours=7)
 
 
 class Silent(MemoryCatalog):
-    """A catalog that does not report the lineage of some assets."""
+    """A catalog that does not report the processes of some assets."""
 
     def __init__(self) -> None:
         super().__init__()
         self.errors: Mapping[AssetKey, Exception] = {}
 
-    def lineage(self, guid: str, *, direction: str, depth: int) -> CatalogGraph:
-        for key in self.find(self.errors):
-            if self.find([key])[key] == guid:
-                raise self.errors[key]
-        return super().lineage(guid, direction=direction, depth=depth)
+    def process_links(self, keys: Iterable[AssetKey]) -> dict[AssetKey, ProcessLinks]:
+        (key,) = keys
+        if error := self.errors.get(key):
+            raise error
+        return super().process_links([key])
 
 
 def own(name: str) -> AssetKey:
