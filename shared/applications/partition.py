@@ -172,12 +172,13 @@ def counting_references(record: RunRecord) -> list[str]:
     return [reference for reference in (*record.events, *record.archived) if reference not in late]
 
 
-def counting_events(storage: Storage, record: RunRecord) -> list[StoredEvent]:
-    """The events of a run that count: those to which its record refers, and of a stream also older ones, as far as the
-    indexes of the archive name them. Raises ArchiveMissing.
+def counting_events(storage: Storage, record: RunRecord) -> Iterator[StoredEvent]:
+    """The events of a run that count, each once, lazily: of a stream older ones, as far as the indexes of the archive
+    name them, and those to which its record refers, by time. Raises ArchiveMissing.
     """
-    events = [event_of_reference(record.run_id, reference) for reference in counting_references(record)]
-    return list(dict.fromkeys([*archived_before(storage, record), *events]))
+    events = {event_of_reference(record.run_id, reference) for reference in counting_references(record)}
+    yield from (event for event in archived_before(storage, record) if event not in events)
+    yield from sorted(events, key=lambda event: (event.time, event.digest))
 
 
 def archived_before(storage: Storage, record: RunRecord) -> Iterator[StoredEvent]:
@@ -186,8 +187,7 @@ def archived_before(storage: Storage, record: RunRecord) -> Iterator[StoredEvent
         until_before = record.earlier.until + timedelta(microseconds=1)
         since = record.seen.first if record.seen else None
         for run in stored_runs(storage, RunFilter(since=since, before=until_before, run_id=record.run_id)):
-            for archived in run.archived:
-                yield from archived.run.events
+            yield from dict.fromkeys(event for archived in run.archived for event in archived.run.events)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
+from itertools import islice
 from operator import or_
 from types import MappingProxyType
 from typing import TypeVar
@@ -28,10 +29,15 @@ from shared.model import Span, latest_tests
 from shared.records.publish_queue import ASSET_KIND, FORWARD_KIND, PROCESS_KIND, Mark, leave_marks
 from shared.storage.memory import ScratchStorage
 from shared.storage.port import Storage
-from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent, event_of_reference
+from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent
+from shared.telemetry.port import SILENT
 
 _MAX_RUNS = 40
 """Runs that are folded, or whose records are written, at a time."""
+_MAX_EVENTS = 1000
+"""Events of a run that are folded at a time: a stream has hundreds of thousands after a year."""
+_NOWHERE = "nowhere"
+"""The home of a run of which only a part could be folded."""
 Records = Mapping[str, RunRecord]
 NO_RECORDS: Records = MappingProxyType({})
 _V = TypeVar("_V")
@@ -96,14 +102,22 @@ def recompute(processor: ApplicationProcessor, application: str, unrecorded: Rec
     raise WriteConflict(f"Application {application} kept changing while it was computed again", after=2)
 
 
-def recomputed(processor: ApplicationProcessor, application: str, unrecorded: Records = NO_RECORDS) -> Recomputed:
+def recomputed(
+    processor: ApplicationProcessor,
+    application: str,
+    unrecorded: Records = NO_RECORDS,
+    *,
+    max_events: int = _MAX_EVENTS,
+) -> Recomputed:
     """Compute an application again; writes nothing. `unrecorded`: runs with stored events, but without a record: each
-    with references to its events, and with what can't be computed. Raises StorageUnavailable.
+    with references to its events, and with what can't be computed. `max_events`: of a run that are in memory at a time.
+    Raises StorageUnavailable.
     """
     snapshot = read_whole(processor.storage, application, lenient=True)
     stored = {**unrecorded, **snapshot.records}
     scratch = ScratchStorage(processor.storage)
-    kept = _fold_again(replace(processor, storage=scratch, memory=FoldMemory()), snapshot, stored, processor.storage)
+    computing = replace(processor, storage=scratch, memory=FoldMemory())
+    kept = _fold_again(computing, snapshot, stored, processor.storage, max_events)
     computed = read_whole(scratch, application)
     records = {
         run_id: record if record.home or run_id in kept else _with_closing(computed.records[run_id], record)
@@ -135,7 +149,7 @@ def recomputed(processor: ApplicationProcessor, application: str, unrecorded: Re
 
 
 def _fold_again(
-    processor: ApplicationProcessor, snapshot: OpenApplication, records: Records, storage: Storage
+    processor: ApplicationProcessor, snapshot: OpenApplication, records: Records, storage: Storage, max_events: int
 ) -> frozenset[str]:
     """Fold the events of all runs into an empty application. Returns the runs of which events are not stored."""
     application, scratch = snapshot.application, processor.storage
@@ -151,27 +165,61 @@ def _fold_again(
     run_ids = sorted(run_id for run_id, record in records.items() if not record.home)
     for start in range(0, len(run_ids), _MAX_RUNS):
         chunk = [records[run_id] for run_id in run_ids[start : start + _MAX_RUNS]]
-        folded: list[RunRecord] = []
+        open_runs: set[str] = set()
+        timed_out: set[str] = set()
         for record in chunk:
-            payloads = {event: _payload(processor, storage, event) for event in counting_events(storage, record)}
-            number = len(counting_references(record)) + (record.earlier.number if record.earlier else 0)
-            if not payloads or len(payloads) < number or None in payloads.values():
+            rest = _put_events(processor, application, record, storage, max_events)
+            if not rest:
                 kept.add(record.run_id)
                 continue
-            folded.append(record)
-            for event, payload in payloads.items():
-                if payload and len(payload) > MAX_INLINE:
-                    scratch.put_new(EVENTS, event.blob, payload)
-                row = EventRow(event=event, payload=payload, received=record.arrived)
-                scratch.insert(APPLICATIONS, row.row(application))
-        open_runs = frozenset(record.run_id for record in folded if not _has_end(record))
-        timed_out = frozenset(record.run_id for record in folded if record.timed_out)
-        processor.fold(application, FoldRequest(force=open_runs, timed_out=timed_out))
+            if not any(event.end for event in rest):
+                open_runs.add(record.run_id)
+            if record.timed_out:
+                timed_out.add(record.run_id)
+        processor.fold(application, FoldRequest(force=frozenset(open_runs), timed_out=frozenset(timed_out)))
     return frozenset(kept)
 
 
-def _has_end(record: RunRecord) -> bool:
-    return any(event_of_reference(record.run_id, reference).end for reference in counting_references(record))
+def _put_events(
+    processor: ApplicationProcessor, application: str, record: RunRecord, storage: Storage, max_events: int
+) -> list[StoredEvent]:
+    """Put the events of a run into the scratch storage, and fold all but the last of them, so many at a time. Returns
+    those last ones; none, and the run contributes nothing, where events are not stored.
+    """
+    expected = len(counting_references(record)) + (record.earlier.number if record.earlier else 0)
+    scratch, silent = processor.storage, replace(processor, telemetry=SILENT)
+    events, number, last = counting_events(storage, record), 0, list[StoredEvent]()
+    while chunk := list(islice(events, max_events)):
+        if number:
+            silent.fold(application, FoldRequest(force=frozenset({record.run_id})))
+            _forget_references(silent, application, record.run_id)
+        payloads = {event: _payload(processor, storage, event) for event in chunk}
+        if None in payloads.values():
+            break
+        for event, payload in payloads.items():
+            if payload and len(payload) > MAX_INLINE:
+                scratch.put_new(EVENTS, event.blob, payload)
+            row = EventRow(event=event, payload=payload, received=record.arrived)
+            scratch.insert(APPLICATIONS, row.row(application))
+        number, last = number + len(chunk), chunk
+    else:
+        if number >= expected:
+            return last
+    if number:
+        silent.fold(application, FoldRequest(homes={record.run_id: _NOWHERE}))
+    return []
+
+
+def _forget_references(processor: ApplicationProcessor, application: str, run_id: str) -> None:
+    """Have the record of a stream refer to the last of its events alone: values stand for them, and each further fold
+    would sort and write all references.
+    """
+    snapshot = read_whole(processor.storage, application)
+    record = snapshot.records[run_id]
+    if record.is_running and record.values:
+        state = structs.replace(snapshot.state, version=snapshot.state.version + 1)
+        record = structs.replace(record, events=(), archived=record.events[-1:])
+        Commit.of(processor.storage, snapshot, state, {run_id: record}).execute(processor.storage, processor.memory)
 
 
 def _payload(processor: ApplicationProcessor, storage: Storage, event: StoredEvent) -> bytes | None:

@@ -7,6 +7,7 @@ import gzip
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from msgspec import structs
 
@@ -73,21 +74,23 @@ def unrecorded(
 
 def _record(storage: Storage, run_id: str, archived: list[ArchivedRun], cache: BlobCache) -> RunRecord:
     """The record of a run as the archive says."""
-    lines = [line for part in archived for line in lines_in(storage, part.file, part.run)]
-    for line in lines:
+    arrived: datetime | None = None
+    closed: datetime | None = None
+    for line in (line for part in archived for line in lines_in(storage, part.file, part.run)):
         with suppress(*DAMAGED):
             cache.put(line.digest, gzip.compress(line.raw(), compresslevel=_LEVEL))
+        arrived = max(line.arrived, arrived or line.arrived)
+        closed = max(filter(None, (line.closed, closed)), default=None)
     events = [
         (event, state) for part in archived for event, state in zip(part.run.events, part.run.states, strict=True)
     ]
     counting = [(event, state) for event, state in events if state != LATE]
     states = [state for _, state in counting if state[1] != DISCARDED] or [state for _, state in events]
-    closed = max((line.closed for line in lines if line.closed), default=None)
     return RunRecord(
         run_id=run_id,
         archived=tuple(sorted(event.reference for event, _ in events)),
         late=tuple(sorted(event.reference for event, state in events if state == LATE)),
-        arrived=max((line.arrived for line in lines), default=None),
+        arrived=arrived,
         closed=closed,
         outcome=states[0] if states and closed else ("", ""),
         timed_out=closed is not None and not any(event.end for event, _ in counting),

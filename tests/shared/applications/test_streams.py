@@ -1,19 +1,22 @@
 """Streams on the runtime: the first RUNNING event publishes, further ones of a minute cost one fold."""
 
+import sys
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from shared.applications.partition import read_whole
+from shared.applications.processor import ApplicationProcessor
 from shared.applications.recompute import recomputed
 from shared.applications.state import RunRecord
 from shared.events.stored_runs import runs_below
 from shared.maintenance.replay import replay_application
-from shared.openlineage.decoding import decode
+from shared.openlineage.decoding import Event, decode
 from shared.reading.reader import RecordReader
 from shared.reporting.status import status
-from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS
+from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS, StoredEvent
 from shared.translation.reference import translate_history
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.events import run_id
@@ -183,6 +186,52 @@ def test_a_stream_that_ends_after_its_events_were_archived_keeps_what_it_did_and
     assert inputs_in(runtime) == ["file:///a", "file:///b"]
     assert record_in(runtime).closed
     assert status(runtime.storage).published == len(LONG_STREAM) + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting(ApplicationProcessor):
+    """Notes with each event that it decodes how many of the decoded ones are still in memory."""
+
+    decoded: list[Event] = field(default_factory=list)
+    alive: list[int] = field(default_factory=list)
+
+    def event(self, event: StoredEvent, payload: bytes | None = None) -> Event | None:
+        decoded_event = ApplicationProcessor.event(self, event, payload)
+        assert decoded_event
+        self.decoded.append(decoded_event)
+        references = [sys.getrefcount(self.decoded[number]) for number in range(len(self.decoded))]
+        self.alive.append(sum(number > 2 for number in references))  # this list has one, and the call
+        return decoded_event
+
+
+@pytest.mark.parametrize(("max_events", "most"), [(10, 10), (1000, len(LONG_STREAM))])
+def test_a_stream_is_computed_again_with_some_of_its_events_in_memory(max_events: int, most: int) -> None:
+    """As many as are folded at a time; the record has the first and the last of each content besides."""
+    runtime = archived_stream(max_references=5)
+    processor = Counting(storage=runtime.storage)
+    outcome = recomputed(processor, run_id("stream"), max_events=max_events)
+    assert (outcome.differs, outcome.kept) == (False, frozenset())
+    assert (len(processor.alive), max(processor.alive)) == (len(LONG_STREAM), most)
+
+
+@pytest.mark.parametrize("max_events", [1, 3, 9])
+def test_a_stream_is_computed_again_in_parts_of_any_size(max_events: int) -> None:
+    runtime = archived_stream(max_references=5)
+    runtime.run(stream("RUNNING", 100, "/c"), stream("FAIL", 50, "/d"))
+    in_parts, at_once = (recomputed(runtime.processor, run_id("stream"), max_events=most) for most in (max_events, 999))
+    assert (in_parts.differs, in_parts.state, in_parts.records) == (False, at_once.state, at_once.records)
+
+
+def test_a_stream_of_which_a_late_part_was_deleted_stays_as_it_is_on_record() -> None:
+    runtime = archived_stream(max_references=5)
+    runtime.run(stream("RUNNING", 100, "/c"))
+    runtime.sweep()
+    (last_fact,) = runtime.storage.blobs(EVENTS)
+    runtime.storage.delete_blob(EVENTS, last_fact.name)
+    processor = ApplicationProcessor(storage=runtime.storage)
+    outcomes = [recomputed(processor, run_id("stream"), max_events=number) for number in (4, 1000)]
+    assert [(outcome.kept, outcome.differs) for outcome in outcomes] == [(frozenset({run_id("stream")}), False)] * 2
+    assert outcomes[0].state == outcomes[1].state
 
 
 def test_a_stream_of_which_archived_events_were_deleted_stays_as_it_is_on_record() -> None:
