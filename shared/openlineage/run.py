@@ -91,6 +91,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     (`rows_from`). `has_plan`: whether there was one, also one that could not be written; `plan_execution`: the number
     of its execution in Spark, if it came alone, since the jar knew no run of the listener: then the run keeps its
     `plan`. `plans_lost`: how many plans of its application the jar had not been able to send until then.
+    `table_change`: DROP or TRUNCATE and the table's name in its catalog, by the plan; empty if there is none.
     `tags` are what events declare of the run; `job_tags`, `owners`, `description` and `source_code`, of its job.
     `dbt_project`: whose run it is; `lists_exposures`: whether what its events do not list as an exposure is none.
     """
@@ -122,6 +123,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     has_plan: bool = False
     plan_execution: int | None = None
     plans_lost: int = 0
+    table_change: tuple[str, str] = ("", "")
     tags: tuple[TagValue, ...] = ()
     job_tags: tuple[TagValue, ...] = ()
     owners: tuple[str, ...] = ()

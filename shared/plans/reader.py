@@ -20,7 +20,8 @@ class PlanLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a plan shows. `outputs` have column lineage; one at NO_PLACE is the listener's only output.
 
     `exact`: every part of the plan is known, so that there is nothing else. `unknown`: how often each part stands in
-    the plan that no rule knows. `rows_from`: where rows come from that no data set has.
+    the plan that no rule knows. `rows_from`: where rows come from that no data set has. `table_change`: DROP or
+    TRUNCATE, and the table's name in its catalog, as `default.t`; empty for other plans.
     """
 
     outputs: tuple[MergedDataset, ...] = ()
@@ -28,6 +29,7 @@ class PlanLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     exact: bool = False
     unknown: tuple[tuple[str, int], ...] = ()
     rows_from: tuple[str, ...] = ()
+    table_change: tuple[str, str] = ("", "")
 
 
 def read_plan(facet: PlanFacet, read_query: ReadQuery = read_nothing) -> PlanLineage:
@@ -66,6 +68,7 @@ def _read(document: Document, read_query: ReadQuery) -> PlanLineage:
         exact=bool(outputs) and not evaluation.unknowns,
         unknown=tuple(sorted(evaluation.unknowns.items())),
         rows_from=tuple(sorted(_rows_from(document, evaluation))),
+        table_change=_table_change(evaluation, index),
     )
 
 
@@ -126,6 +129,19 @@ def _write(evaluation: Evaluation, command: Node) -> list[MergedDataset]:
     return [output_at(_place(evaluation, command, rule), columns, evaluated.rows)]
 
 
+def _table_change(evaluation: Evaluation, index: int) -> tuple[str, str]:
+    """What a plan's root does to a table as a whole. The document does not tell the TRUNCATE of a partition apart."""
+    command = evaluation.node(index)
+    state = _CHANGES.get(kind(command), "")
+    if not state or command.get("isView"):
+        return "", ""
+    child = ref(command.get("child"))
+    identifier = evaluation.node(child).get("identifier") or {} if child is not None else {}
+    table = command.get("tableName") or {}
+    parts = (*(identifier.get("namespace") or ()), identifier.get("name"), table.get("database"), table.get("table"))
+    return state, ".".join(str(part) for part in parts if part)
+
+
 def _generated(evaluation: Evaluation, command: Node) -> tuple[EvaluatedColumn, ...]:
     """The columns that a Delta table computes itself from those that are written: a plan over them."""
     generated = command.get("generated")
@@ -161,6 +177,13 @@ def _named(evaluation: Evaluation, command: Node, evaluated: Evaluated) -> list[
         return list(evaluated.columns)
     return [replace(column, name=name) for column, name in zip(evaluated.columns, names, strict=True)]
 
+
+_CHANGES: Mapping[str, str] = {
+    "DropTable": "DROP",
+    "DropTableCommand": "DROP",
+    "TruncateTable": "TRUNCATE",
+    "TruncateTableCommand": "TRUNCATE",
+}
 
 _WRITES: Mapping[str, str] = {
     "InsertIntoHadoopFsRelationCommand": "outputPath",

@@ -74,7 +74,7 @@ def _with_plan(run: MergedRun, plan_lineage: PlanLineage) -> MergedRun:
     """A run with the lineage of its plan."""
     gaps = tuple(name for name, _ in plan_lineage.unknown)
     if not plan_lineage.outputs:
-        return replace(run, plan_gaps=gaps, rows_from=plan_lineage.rows_from)
+        return replace(run, plan_gaps=gaps, rows_from=plan_lineage.rows_from, table_change=plan_lineage.table_change)
     reported = _by_place(run.outputs)
     outputs = dict(reported)
     if plan_lineage.exact:

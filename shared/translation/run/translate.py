@@ -41,7 +41,7 @@ from shared.translation.process.identity import (
 from shared.translation.process.origin import origin_of
 from shared.translation.process.union import union
 from shared.translation.run.columns import column_edges, sourceless
-from shared.translation.run.datasets import Datasets, Place, seen_schemas
+from shared.translation.run.datasets import Datasets, Place, seen_schemas, table_name
 from shared.translation.run.exposures import exposures_in
 from shared.translation.run.sql_recovery import BEFORE_VERB, NOTHING, Recovered, recover, table_changed
 
@@ -382,9 +382,12 @@ def lifecycle_events_in(run: MergedRun, context: RunContext) -> tuple[LifecycleE
 
 
 def lifecycle_events_of(run: MergedRun, changes: Iterable[StateChange]) -> tuple[LifecycleEvent, ...]:
-    """The lifecycle events among the state changes of a run; of a run without outputs what its statement says."""
+    """The lifecycle events among the state changes of a run; of a run without outputs what its plan or its statement
+    says.
+    """
     if run.ended == "COMPLETE" and not run.outputs:
-        state, table = table_changed(run.statement)
+        state, table = run.table_change
+        state, table = (state, table_name(table)) if table else table_changed(run.statement)
         return (LifecycleEvent(state=state, qualified_name="", table=table, at=run.last),) if state else ()
     return tuple(
         LifecycleEvent(

@@ -171,6 +171,29 @@ def test_commands_that_move_no_data_write_nothing() -> None:
     assert (found.outputs, found.exact, found.unknown) == ((), False, ())
 
 
+TABLE: Json = {"k": "TableIdentifier", "table": "t", "database": "shop", "catalog": "spark_catalog"}
+
+
+@pytest.mark.parametrize(
+    ("command", "change"),
+    [
+        ({"k": "DropTable", "child": {"ref": 1}}, ("DROP", "shop.sales.t")),
+        ({"k": "DropTable"}, ("DROP", "")),
+        ({"k": "DropTableCommand", "tableName": TABLE}, ("DROP", "shop.t")),
+        ({"k": "DropTableCommand", "tableName": TABLE, "isView": True}, ("", "")),
+        ({"k": "TruncateTable", "child": {"ref": 1}}, ("TRUNCATE", "shop.sales.t")),
+        ({"k": "TruncateTableCommand", "tableName": TABLE}, ("TRUNCATE", "shop.t")),
+        ({"k": "DropNamespace", "child": {"ref": 1}}, ("", "")),
+    ],
+)
+def test_a_plan_tells_which_table_it_drops_or_empties(command: Json, change: tuple[str, str]) -> None:
+    plans = PlanBuilder()
+    plans.plans[0] = command
+    identifier = {"k": "IdentifierImpl", "name": "t", "namespace": ["shop", "sales"]}
+    plans.add("ResolvedIdentifier", catalog={"k": "SparkCatalog", "name": "lake"}, identifier=identifier)
+    assert read_plan(facet(plans.document())).table_change == change
+
+
 def test_a_clone_copies_every_column_of_its_source() -> None:
     """Delta keeps the source outside of the tree: the jar writes its place and the names of its columns."""
     plans = PlanBuilder()

@@ -9,6 +9,7 @@ from shared.model import Process
 from shared.openlineage.decoding import decode
 from shared.translation.reference import NO_PROCESS, translate_history
 from tests.support.events import event, run_id
+from tests.support.golden import FOLDERS, _events
 
 PATH = "spark.databricks.notebook.path"
 Events = list[bytes]
@@ -338,3 +339,23 @@ def test_a_long_chain_of_staging_tables_is_eliminated(reads: int) -> None:
     ]
     events += [lifecycle("DROP", f"59:{number % 60:02}", name) for number, name in enumerate(names[1:-1])]
     assert shown(events) == {"/last": ["/first"]}
+
+
+DROPPING = [
+    f"{spark}-ol1.53-plan/{name}" for spark in ("spark35", "spark41") for name in ("iceberg", "plan_stop", "staging")
+]
+
+
+@pytest.mark.parametrize("capture", DROPPING)
+def test_what_was_dropped_and_emptied_is_known_by_the_plan_alone(capture: str) -> None:
+    """A late listener sends no event of a statement that was over before it heard of its start."""
+    events = _events(FOLDERS[capture])
+    ends = [
+        event
+        for event in events
+        if event.body and event.body.job.name.endswith((".drop_table", ".execute_truncate_table_command"))
+    ]
+    by_listener = [event for event in ends if event.body and event.body.run.facets and not event.body.run.facets.plan]
+    assert by_listener
+    rest = [event for event in events if event not in by_listener]
+    assert translate_history(rest).processes == translate_history(events).processes
