@@ -22,7 +22,7 @@ from shared.applications.partition import Commit, OpenApplication, counting_even
 from shared.applications.processor import MAX_ATTEMPTS, ApplicationProcessor, FoldRequest
 from shared.applications.state import ApplicationState, AssetChanges, Content, RunRecord, share_digest
 from shared.errors import WriteConflict
-from shared.events.archive_index import stored_packed
+from shared.events.archive_index import archived_packed
 from shared.events.dead_letters import DeadLetter, dead_letters, put_letter
 from shared.events.event_row import MAX_INLINE, EventRow
 from shared.model import Span, latest_tests
@@ -193,11 +193,11 @@ def _put_events(
         if number:
             silent.fold(application, FoldRequest(force=frozenset({record.run_id})))
             _forget_references(silent, application, record.run_id)
-        payloads = {event: _payload(processor, storage, event) for event in chunk}
-        if None in payloads.values():
+        payloads = _payloads(processor, storage, chunk)
+        if len(payloads) < len(chunk):
             break
         for event, payload in payloads.items():
-            if payload and len(payload) > MAX_INLINE:
+            if len(payload) > MAX_INLINE:
                 scratch.put_new(EVENTS, event.blob, payload)
             row = EventRow(event=event, payload=payload, received=record.arrived)
             scratch.insert(APPLICATIONS, row.row(application))
@@ -222,8 +222,13 @@ def _forget_references(processor: ApplicationProcessor, application: str, run_id
         Commit.of(processor.storage, snapshot, state, {run_id: record}).execute(processor.storage, processor.memory)
 
 
-def _payload(processor: ApplicationProcessor, storage: Storage, event: StoredEvent) -> bytes | None:
-    return processor.blob_cache.get(event.digest) or stored_packed(storage, event.blob)
+def _payloads(
+    processor: ApplicationProcessor, storage: Storage, events: Iterable[StoredEvent]
+) -> dict[StoredEvent, bytes]:
+    """The events with their bytes, as far as they are stored."""
+    blobs = {event: processor.blob_cache.get(event.digest) or storage.get(EVENTS, event.blob) for event in events}
+    payloads = {event: payload for event, payload in blobs.items() if payload is not None}
+    return payloads | archived_packed(storage, blobs.keys() - payloads.keys())
 
 
 def _with_closing(computed: RunRecord, stored: RunRecord) -> RunRecord:

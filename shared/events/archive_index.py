@@ -6,8 +6,10 @@ The index is written after the file, and before the blobs in `events` are delete
 
 import gzip
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import groupby
+from operator import attrgetter
 
 import msgspec
 
@@ -158,17 +160,32 @@ def damage_named(file: str) -> Iterator[None]:
 def stored_packed(storage: Storage, blob: str) -> bytes | None:
     """The gzip of an event, by the name that its blob has or had in `events`; None when it is stored nowhere."""
     packed = storage.get(EVENTS, blob)
-    if packed is not None:
-        return packed
-    location = _in_archive(storage, blob)
-    try:
-        lines = lines_in(storage, *location) if location else iter(())
-        line = next((line for line in lines if line.blob == blob), None)
-    except ArchiveMissing:
-        return None
-    if line is None:
-        return None
-    return line.packed if line.event is None else gzip.compress(line.event.encode(), mtime=0)
+    event = event_of_blob(blob) if packed is None else None
+    return archived_packed(storage, [event]).get(event) if event else packed
+
+
+def archived_packed(storage: Storage, events: Iterable[StoredEvent]) -> dict[StoredEvent, bytes]:
+    """The gzip of those of these events that are in the archive. What a file has of a run and an hour is read once."""
+    packed: dict[StoredEvent, bytes] = {}
+    for folder, group in groupby(sorted(events, key=_FOLDER), key=_FOLDER):
+        missing = {event.blob: event for event in group}
+        for file, runs in indexes_of_hour(storage, next(iter(missing.values()))):
+            for run in runs:
+                if run.folder == folder and not missing.keys().isdisjoint(run.blobs):
+                    with suppress(ArchiveMissing):
+                        for line in lines_in(storage, file, run):
+                            if event := missing.pop(line.blob, None):
+                                packed[event] = _packed(line)
+            if not missing:
+                break
+    return packed
+
+
+_FOLDER = attrgetter("folder")
+
+
+def _packed(line: Line) -> bytes:
+    return (line.packed or b"") if line.event is None else gzip.compress(line.event.encode(), mtime=0)
 
 
 def is_stored(storage: Storage, blob: str) -> bool:

@@ -16,6 +16,7 @@ from shared.maintenance.replay import replay_application
 from shared.openlineage.decoding import Event, decode
 from shared.reading.reader import RecordReader
 from shared.reporting.status import status
+from shared.storage.memory import ScratchStorage
 from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS, StoredEvent
 from shared.translation.reference import translate_history
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
@@ -212,6 +213,25 @@ def test_a_stream_is_computed_again_with_some_of_its_events_in_memory(max_events
     outcome = recomputed(processor, run_id("stream"), max_events=max_events)
     assert (outcome.differs, outcome.kept) == (False, frozenset())
     assert (len(processor.alive), max(processor.alive)) == (len(LONG_STREAM), most)
+
+
+class ReadParts(ScratchStorage):
+    """Counts the reads of parts of the archive."""
+
+    number = 0
+
+    def get_part(self, container: str, name: str, offset: int, length: int) -> bytes | None:
+        self.number += 1
+        return super().get_part(container, name, offset, length)
+
+
+def test_events_of_one_hour_are_read_from_the_archive_at_once() -> None:
+    runtime = archived_stream(max_references=5)
+    storage = ReadParts(runtime.storage)
+    for row in runtime.storage.scan(APPLICATIONS):
+        storage.insert(APPLICATIONS, row)
+    assert not recomputed(ApplicationProcessor(storage=storage), run_id("stream")).differs
+    assert storage.number == 1, f"of {len(LONG_STREAM)} events"
 
 
 @pytest.mark.parametrize("max_events", [1, 3, 9])
