@@ -27,12 +27,17 @@ def compile_java(java: JavaHome, sources: Sequence[Path], class_path: str, class
         raise NoCompilerError(f"{compiler} refused {names}: {outcome.stderr.strip()}")
 
 
+def class_source(script: Path) -> Path:
+    """Where the class beside a script would be: `PlanTyped.java` beside `plan_typed.py`."""
+    return script.with_name("".join(map(str.title, script.stem.split("_"))) + ".java")
+
+
 def classes_beside(script: Path, java: JavaHome, spark_home: Path) -> dict[str, str]:
-    """Compile the class beside a script (`PlanTyped.java` beside `plan_typed.py`), once for each Spark.
+    """Compile the class beside a script, once for each Spark.
 
     Return the properties that put it on the class path; none without a class. Raises NoCompilerError.
     """
-    source = script.with_name("".join(map(str.title, script.stem.split("_"))) + ".java")
+    source = class_source(script)
     if not source.exists():
         return {}
     core = next((spark_home / "jars").glob("spark-core_*.jar"))

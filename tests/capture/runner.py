@@ -6,12 +6,13 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.capture.cloud import cloud_configuration
-from tests.capture.javac import NoCompilerError, classes_beside
+from tests.capture.javac import NoCompilerError, class_source, classes_beside
 from tests.capture.needs import Needs, NeedsError, merge_configurations
 from tests.capture.plans import packed, unpacked
 from tests.capture.scenario import GOLDEN, PROJECT, Scenario, Versions
@@ -21,16 +22,26 @@ from throughline.local.process.leashed import Leashed
 from throughline.local.spark.failure import explain_failure
 from throughline.local.spark.job import (
     PATIENCE_SECONDS,
+    QUICK_SESSION,
     SMALL_SESSION,
+    JobResult,
     SparkJob,
     file_configuration,
     listener_configuration,
 )
-from throughline.local.toolchain.interpreter import InterpreterError, made_for
-from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java
+from throughline.local.toolchain.interpreter import Interpreter, InterpreterError, made_for
+from throughline.local.toolchain.java import JavaHome, JavaNeed, NoJavaError, find_java
 from throughline.plan_jar import PlanJarError, plan_configuration
 
 WORK = PROJECT / "build" / "capture"
+ONE_JVM = Path(__file__).parent / "one_jvm.py"
+_LONG_SESSION = {
+    "spark.sql.codegen.factoryMode": QUICK_SESSION["spark.sql.codegen.factoryMode"],
+    "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=240m",
+}
+"""For several runs in one JVM: with its first compiler alone it has 48 MB for their code, and drops and compiles it
+again and again.
+"""
 
 
 class CaptureError(Exception):
@@ -87,11 +98,120 @@ def run_against(receiver: str, scenario: Scenario, versions: Versions, folder: P
     Raises the errors of `capture` that have to do with running.
     """
     with _prepared(scenario, versions, folder) as (needs, used):
-        reports = listener_configuration(
-            receiver, platform=versions.platform, listener=versions.listener, packages=needs.packages
+        _run_spark(scenario, versions, needs, used, folder, reports=_to_receiver(receiver, versions, needs))
+
+
+def shares_a_jvm(scenario: Scenario) -> bool:
+    """Whether the scenario needs nothing of the JVM that others do not."""
+    return scenario.needs == Needs() and not class_source(scenario.script).exists()
+
+
+def run_in_one_jvm(
+    runs: Mapping[Path, tuple[Scenario, str]], versions: Versions, folder: Path
+) -> Mapping[Path, str | None]:
+    """Run Spark scenarios one after the other in one JVM, each against a receiver; return the runs' problems.
+
+    `runs`: scenario and receiver by the folder of each run, which is emptied; `folder` has the files of the JVM itself.
+    Each run has sessions, data, a warehouse and a server of its own; packages, class path and options of the JVM are
+    the first run's. Raises the errors of `run_against`, when no run could begin.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(_alone_in(folder))
+        launches: dict[Path, _Launch] = {}
+        for run, (scenario, receiver) in runs.items():
+            needs, used = stack.enter_context(_prepared(scenario, versions, run))
+            reports = _to_receiver(receiver, versions, needs)
+            launches[run] = _launch(scenario, versions, needs, used, run, reports=reports)
+            launches[run].configuration.setdefault("spark.sql.warehouse.dir", str(run / "warehouse"))
+        first = next(iter(launches.values()))
+        distinct = {
+            name
+            for name, value in first.configuration.items()
+            if any(launch.configuration[name] != value for launch in launches.values())
+        }
+        plan = [
+            {
+                "script": str(launch.script),
+                "arguments": launch.arguments,
+                "properties": {name: launch.configuration[name] for name in distinct},
+                "outcome": str(run / "outcome.json"),
+                "receiver": runs[run][1],
+            }
+            for run, launch in launches.items()
+        ]
+        (folder / "runs.json").write_text(json.dumps(plan))
+        jvm = replace(
+            first,
+            script=ONE_JVM,
+            configuration=merge_configurations(first.configuration, _LONG_SESSION),
+            arguments=[str(folder / "runs.json")],
         )
-        reports = merge_configurations(reports, plan_configuration())
-        _run_spark(scenario, versions, needs, used, folder, reports=reports)
+        result = jvm.run(folder, seconds=PATIENCE_SECONDS * len(plan))
+        not_run = result.problem or f"The run did not end. Log: {result.log}"
+        outcomes = {run: run / "outcome.json" for run in launches}
+        return {
+            run: json.loads(path.read_text())["problem"] if path.exists() else not_run for run, path in outcomes.items()
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Launch:
+    """A script's run under spark-submit."""
+
+    script: Path
+    configuration: dict[str, str]
+    arguments: list[str]
+    environment: Mapping[str, str]
+    java: JavaHome
+    interpreter: Interpreter
+
+    def run(self, folder: Path, *, seconds: float = PATIENCE_SECONDS) -> JobResult:
+        """Run it to its end; the files of the job itself are in `folder/spark`."""
+        with SparkJob(
+            self.script,
+            configuration=self.configuration,
+            directory=folder / "spark",
+            arguments=self.arguments,
+            environment=self.environment,
+            java=self.java,
+            interpreter=self.interpreter,
+        ) as job:
+            return job.wait(seconds=seconds)
+
+
+def _launch(
+    scenario: Scenario,
+    versions: Versions,
+    needs: Needs,
+    used: System | None,
+    folder: Path,
+    *,
+    reports: Mapping[str, str],
+) -> _Launch:
+    """The run of a scenario in its prepared folder. `reports`: how the listeners report."""
+    java, interpreter = find_java(JavaNeed(platform=versions.platform, listener=True)), made_for(versions.platform)
+    return _Launch(
+        script=scenario.script,
+        configuration=merge_configurations(
+            SMALL_SESSION,
+            reports,
+            cloud_configuration(folder, java, interpreter.spark_home),
+            classes_beside(scenario.script, java, interpreter.spark_home),
+            used.configuration if used else {},
+            needs.conf,
+        ),
+        arguments=["--data", str(folder / "data"), *(used.arguments if used else ())],
+        environment={**os.environ, **needs.environment, **(used.environment if used else {})},
+        java=java,
+        interpreter=interpreter,
+    )
+
+
+def _to_receiver(receiver: str, versions: Versions, needs: Needs) -> dict[str, str]:
+    reports = listener_configuration(
+        receiver, platform=versions.platform, listener=versions.listener, packages=needs.packages
+    )
+    return merge_configurations(reports, plan_configuration())
 
 
 @contextmanager
@@ -129,31 +249,15 @@ def _run_spark(
 ) -> dict[str, object]:
     """Run it under spark-submit; return the facts for versions.json. `reports`: how the listeners report."""
     platform = versions.platform
-    java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), made_for(platform)
-    with SparkJob(
-        scenario.script,
-        configuration=merge_configurations(
-            SMALL_SESSION,
-            reports,
-            cloud_configuration(folder, java, interpreter.spark_home),
-            classes_beside(scenario.script, java, interpreter.spark_home),
-            used.configuration if used else {},
-            needs.conf,
-        ),
-        directory=folder / "spark",
-        arguments=["--data", str(folder / "data"), *(used.arguments if used else ())],
-        environment={**os.environ, **needs.environment, **(used.environment if used else {})},
-        java=java,
-        interpreter=interpreter,
-    ) as job:
-        result = job.wait()
+    launch = _launch(scenario, versions, needs, used, folder, reports=reports)
+    result = launch.run(folder)
     if result.problem:
         raise CaptureError(result.problem)
     facts: dict[str, object] = {
         "spark": platform.spark,
         "delta": platform.delta,
         "listener": versions.listener,
-        "java": java.version,
+        "java": launch.java.version,
     }
     if needs.packages:
         facts["packages"] = list(needs.packages)

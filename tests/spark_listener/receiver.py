@@ -33,17 +33,20 @@ ANSWERS = {
 
 
 class Received:
-    """The bodies that a receiver took, in their order; `refused` counts the others."""
+    """The bodies that a receiver took, in their order; `refused` counts those that got a 503."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.refused = 0
+        self._over = False
         self._requests = 0
         self._lock = threading.Lock()
 
     def take(self, body: bytes, answers: Answers) -> int:
         """Take a request, when it is time to answer; return the status."""
         with self._lock:
+            if self._over:
+                return 410
             self._requests += 1
             number = self._requests
         time.sleep(answers.first_seconds if number == 1 else answers.seconds)
@@ -53,6 +56,11 @@ class Received:
                 return 503
             self.bodies.append(body)
             return 201
+
+    def close(self) -> None:
+        """Take nothing more: a job of its own would have ended, though its JVM goes on with the next one."""
+        with self._lock:
+            self._over = True
 
 
 @contextmanager
@@ -65,7 +73,14 @@ def receiver(answers: Answers) -> Iterator[tuple[str, Received]]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(received.take(body, answers))
+            self._answer(received.take(body, answers))
+
+        def do_DELETE(self) -> None:
+            received.close()
+            self._answer(204)
+
+        def _answer(self, status: int) -> None:
+            self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
