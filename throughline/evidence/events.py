@@ -5,17 +5,16 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from shared.applications.partition import archived_before
+from shared.applications.partition import counting_events
 from shared.applications.parts import Part
-from shared.applications.state import RunRecord
 from shared.events.archive_index import ArchiveMissing
 from shared.events.stored_runs import RunFilter, StoredRun, runs_below, stored_runs
 from shared.publishing.planning import read_process
 from shared.reading.events import events_of
 from shared.reading.progress import Progress, counted, no_progress
-from shared.reading.runs import all_applications
+from shared.reading.runs import all_applications, runs_of
 from shared.storage.port import Storage
-from shared.storage_layout import StoredEvent, digest_of, event_of_reference
+from shared.storage_layout import StoredEvent, digest_of
 from throughline.evidence.report import Events, event_name
 
 _HOUR = len("2026/11/21/13/")
@@ -33,17 +32,14 @@ def events_of_processes(
     events: defaultdict[str, set[StoredEvent]] = defaultdict(set)
     complete: set[tuple[str, str]] = set()
     for application in all_applications(storage, progress):
-        stand_ins = application.state.stand_ins() if application.state.is_entangled else {}
-        contributions = {}
-        for record in application.records.values():
-            contributed = {process for process, _ in record.contents} if not record.home else set()
-            contributed |= {stand_in for process in contributed for stand_in in stand_ins.get(process, ())}
-            contributions[record.run_id] = contributed.intersection(processes)
+        contributions = {
+            run.run_id: {*run.processes, *run.standing}.intersection(processes) for run in runs_of(application)
+        }
         if not any(contributions.values()):
             continue
         for run_id, record in application.records.items():
-            affected = set().union(*contributions.values()) if record.facts else contributions[run_id]
-            run_events = set(_events(storage, record)) if affected else set()
+            affected = set().union(*contributions.values()) if record.facts else contributions.get(run_id, set())
+            run_events = set(counting_events(storage, record)) if affected else set()
             for process in affected:
                 events[process] |= run_events
         if not application.state.forgotten:
@@ -56,15 +52,6 @@ def events_of_processes(
         process: frozenset(event for event in events[process] if until is None or event.time <= until)
         for process in processes
     }
-
-
-def _events(storage: Storage, record: RunRecord) -> Iterator[StoredEvent]:
-    """The events of a run that count: not those that came after it was closed."""
-    late = set(record.late)
-    for reference in (*record.events, *record.archived):
-        if reference not in late:
-            yield event_of_reference(record.run_id, reference)
-    yield from archived_before(storage, record)
 
 
 def _within(storage: Storage, application: str, part: Part) -> Iterator[StoredEvent]:
