@@ -15,10 +15,6 @@ ReadCatalog = Callable[[LineageDocument, Rules], CatalogReading]
 """Reads the classifications that others set in the catalog; raises CatalogUnavailable."""
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 def not_read(_document: LineageDocument, _rules: Rules) -> CatalogReading:
     """Read nothing of the catalog."""
     return NOT_READ
@@ -29,7 +25,7 @@ def gates_of(
     read: ReadCatalog = not_read,
     *,
     quality: Mapping[str, tuple[QualityAssertion, ...]] | None = None,
-    now: Callable[[], datetime] = _utc_now,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Gates:
     """A function that judges lineage by the policies of a rules file. Results that are not known break no gate;
     `throughline check` names them. `quality`: the last results of quality tests by qualified name; None: not read.

@@ -29,10 +29,6 @@ _LOG = logging.getLogger("throughline.watch")
 _LEASE = "watch"
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
     """How to watch.
@@ -48,7 +44,7 @@ class WatchOptions:
     every: timedelta = timedelta(minutes=15)
     source: str = "record"
     gates: Gates = no_gates
-    now: Callable[[], datetime] = _utc_now
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     seconds: Callable[[], float] = time.monotonic
     parallel: ParallelMap = field(default_factory=ParallelMap)
 

@@ -27,9 +27,8 @@ _FEW_RUNS = 4
 class OpenApplication:
     """An application as it was read: its state, and the events that are not folded yet, by the keys of their rows.
 
-    `etag`: of the header, empty without one; `parts`: the digests of the parts of a long state; `is_partial`: there are
-    further events of other runs. `records`: of all runs, where these were read too. `lost`: the keys of rows whose
-    content is lost, where such were not refused.
+    `etag`: of the header, empty without one; `parts`: the digests of the parts of a long state; `records`: of all runs,
+    where these were read too. `lost`: the keys of rows whose content is lost, where such were not refused.
     """
 
     application: str
@@ -37,7 +36,6 @@ class OpenApplication:
     etag: str = ""
     parts: Mapping[str, str] = field(default_factory=dict)
     unfolded: Mapping[str, EventRow] = field(default_factory=dict)
-    is_partial: bool = False
     records: Mapping[str, RunRecord] = field(default_factory=dict)
     lost: tuple[str, ...] = ()
 
@@ -77,7 +75,7 @@ def read_open(
         unfolded |= {row.key: EventRow.of(row) for row in _events_of(storage, application, run)}
     if memory and run:
         memory.note_crowded(application, crowded=is_crowded)
-    return _opened(storage, application, header, unfolded, memory, is_partial=is_partial)
+    return _opened(storage, application, header, unfolded, memory)
 
 
 def _of_ended_runs(unfolded: dict[str, EventRow], *, is_partial: bool) -> tuple[dict[str, EventRow], bool]:
@@ -150,7 +148,7 @@ def whole(storage: Storage, application: str, partition: Iterable[Row]) -> OpenA
 def read_state(storage: Storage, application: str, memory: FoldMemory | None = None) -> OpenApplication | None:
     """The header alone: a point read, and the parts of a long state; None without one. Raises ContentLost."""
     header = storage.read(APPLICATIONS, application, HEADER)
-    return _opened(storage, application, header, {}, memory, is_partial=True) if header else None
+    return _opened(storage, application, header, {}, memory) if header else None
 
 
 def read_record(storage: Storage, application: str, run_id: str) -> RunRecord | None:
@@ -279,11 +277,9 @@ def _opened(
     header: Row | None,
     unfolded: Mapping[str, EventRow],
     memory: FoldMemory | None,
-    *,
-    is_partial: bool,
 ) -> OpenApplication:
     if header is None:
-        return OpenApplication(application=application, unfolded=unfolded, is_partial=is_partial)
+        return OpenApplication(application=application, unfolded=unfolded)
     digests = rows.part_digests(header)
     return OpenApplication(
         application=application,
@@ -291,7 +287,6 @@ def _opened(
         etag=header.etag,
         parts=digests,
         unfolded=unfolded,
-        is_partial=is_partial,
     )
 
 

@@ -12,7 +12,7 @@ from operator import or_
 import msgspec
 
 from shared.applications.state import ApplicationState, LatestRun
-from shared.model import ApplicationTimes, Contribution, Span
+from shared.model import Contribution, Span
 from shared.records.cells import PackedCell, cells_of
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import process_key
@@ -55,11 +55,6 @@ class Part:
     content: PartContent | None = None
     stored: Row | None = None
     etag: str = ""
-
-    @property
-    def times(self) -> ApplicationTimes:
-        """The times and the end of the application's own run."""
-        return ApplicationTimes(first=self.first, last=self.last, ended=self.ended)
 
     @property
     def seen(self) -> Span | None:

@@ -51,15 +51,11 @@ def run_of(row: Row, storage: Storage) -> RunRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """A state as rows: the header's, those of its parts that changed, and the keys of parts that are gone.
-
-    `digests`: of each part, by the key of its row.
-    """
+    """A state as rows: the header's, those of its parts that changed, and the keys of parts that are gone."""
 
     row: Row
     parts: tuple[Row, ...] = ()
     gone: tuple[str, ...] = ()
-    digests: Mapping[str, str]
 
 
 def header(
@@ -70,7 +66,7 @@ def header(
     if len(payload) <= _MAX_IN_HEADER and not (stored_parts and len(payload) > _MAX_IN_HEADER // 2):
         values: dict[str, Value] = {"version": state.version, **_cells(payload, storage)}
         row = Row(partition=application, key=HEADER, values=values, etag=etag)
-        return Header(row=row, gone=tuple(stored_parts), digests={})
+        return Header(row=row, gone=tuple(stored_parts))
     by_key: dict[str, dict[str, Content]] = {}
     for digest, content in state.contents.items():
         by_key.setdefault(_part_key(digest), {})[digest] = content
@@ -93,7 +89,6 @@ def header(
             if stored_parts.get(key) != digests[key]
         ),
         gone=tuple(key for key in stored_parts if key not in digests),
-        digests=digests,
     )
 
 

@@ -61,14 +61,13 @@ def prefixes(since: datetime | None, moment_before: datetime | None) -> Iterator
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
     """Which runs: those with an event at or after `since` and before `before` (both in UTC), of a job whose name
-    matches the glob `job`, or this one run. `application`: where that run is known to belong.
+    matches the glob `job`, or this one run.
     """
 
     since: datetime | None = None
     before: datetime | None = None
     job: str = ""
     run_id: str = ""
-    application: str = ""
 
     def holds(self, moment: datetime) -> bool:
         """Whether this is between the two times."""

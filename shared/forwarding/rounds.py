@@ -61,10 +61,6 @@ _REMEMBERED = timedelta(days=30)
 _CLEANED = Checkpoint(name="forward", position=datetime)
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardOptions:
     """How to forward.
@@ -78,7 +74,7 @@ class ForwardOptions:
     targets: Mapping[str, Target]
     quiet: timedelta = timedelta(minutes=10)
     paths: GlobFilter = MATCH_ALL
-    now: Callable[[], datetime] = _utc_now
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     seconds: Callable[[], float] = time.monotonic
     parallel: ParallelMap = field(default_factory=ParallelMap)
 

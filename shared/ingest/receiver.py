@@ -46,7 +46,6 @@ class Receipt:
     """
 
     run_id: str
-    event_type: str
     digest: str
     ignored: str | None = None
     omitted: tuple[str, ...] = ()
@@ -160,7 +159,6 @@ class Receiver:
         stored_bytes = self.redact(event) if self.redact else raw
         receipt = Receipt(
             run_id=event.run_id,
-            event_type=event.type,
             digest=digest_of(stored_bytes),
             ignored=decision.reason if isinstance(decision, Ignore) else None,
             omitted=event.omitted,

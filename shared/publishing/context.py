@@ -17,10 +17,6 @@ from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolutionOptions:
     """How to resolve: whether to search too, and how long hits and misses are remembered."""
@@ -70,7 +66,7 @@ class PublishOptions:
     heartbeat: Callable[[], object] = lambda: None
     stopped: Callable[[], bool] = lambda: False
     note: Callable[[Any], None] = lambda _: None
-    now: Callable[[], datetime] = _utc_now
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     seconds: Callable[[], float] = time.monotonic
     rest: Callable[[float], None] = time.sleep
     telemetry: Telemetry = SILENT

@@ -14,16 +14,14 @@ from uuid import uuid4
 from shared.storage.port import BlobFact, Operation, OperationKind, Row, Storage, refuse_misfit, refuse_too_large
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class MemoryStorage:
     """The storage port over dictionaries. `clock` gives the seconds by which leases run out, `now` the time at which a
     blob arrives.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, now: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         self.clock = clock
         self.now = now
         self._lock = threading.RLock()

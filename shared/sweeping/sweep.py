@@ -43,10 +43,6 @@ MAX_WAITING_EVENTS = 100
 """Events of a run without an end that wait in rows of their own; the sweep folds more into the run's record."""
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepOptions:
     """`end_timeout`: how long after its last arrival a run's end is awaited; `grace`: how long a trigger may take;
@@ -61,7 +57,7 @@ class SweepOptions:
     forwards: bool = False
     closing: ClosingOptions = field(default_factory=ClosingOptions)
     most_blobs: int = 100_000
-    now: Callable[[], datetime] = _utc_now
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     seconds: Callable[[], float] = time.monotonic
     telemetry: Telemetry = SILENT
 

@@ -65,7 +65,7 @@ def processes(storage: MemoryStorage) -> dict[str, Any]:
     """What processes have of applications, without empty parts."""
     found = {
         rows.key: {
-            application: (part.loaded(storage).contributions, part.times, bool(part.closed))
+            application: (part.loaded(storage).contributions, (part.first, part.last, part.ended), bool(part.closed))
             for application, part in rows.parts.items()
             if part.seen
         }

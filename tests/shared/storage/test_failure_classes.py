@@ -328,7 +328,7 @@ def test_an_error_of_the_sender_is_a_4xx_without_retry_after(refusal: Refused, e
 
 
 def test_a_kept_event_is_answered_with_201() -> None:
-    receipt = Receipt(run_id="r", event_type="START", digest="d", omitted=("inputs[0]",))
+    receipt = Receipt(run_id="r", digest="d", omitted=("inputs[0]",))
     answer = kept(receipt)
     assert (answer.status, answer.kind, answer.headers) == (201, "application/json", {})
     assert json.loads(answer.body) == {"status": "kept", "run": "r", "event": "d", "omitted": ["inputs[0]"]}
