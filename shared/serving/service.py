@@ -56,7 +56,7 @@ class LineageService:
             return self._ok(view.page, "text/html; charset=utf-8", etag, view.problem)
         path = path_below.removeprefix("v1/")
         if path == path_below:
-            raise not_found(f"there is nothing at /{request.path}: the page is at /, the API path_below /{API}")
+            raise not_found(f"there is nothing at /{request.path}: the page is at /, the API below /{API}")
         if path == OPENAPI:
             return self._ok(openapi(), "application/json", self._etag(OPENAPI))
         if path == DAYS:
