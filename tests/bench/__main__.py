@@ -24,6 +24,7 @@ from tests.bench import (
     plan_jar,
     receiver,
     spark_plans,
+    start,
     storage,
     view,
 )
@@ -42,6 +43,7 @@ BENCHMARKS: Mapping[str, Callable[[Sizes, Steps], list[Figure]]] = {
     storage.NAME: storage.measure,
     receiver.NAME: receiver.measure,
     imports.NAME: imports.measure,
+    start.NAME: start.measure,
     load.NAME: load.measure,
     view.NAME: view.measure,
     address.NAME: address.measure,

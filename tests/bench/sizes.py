@@ -38,6 +38,9 @@ class Sizes:
     """Calls of each kind by each side in a round."""
     call_processes: int = 500
     import_rounds: int = 7
+    start_rounds: int = 3
+    start_commands: int | None = None
+    """The first ones in the order of the help; None: all."""
     chain_rounds: int = 3
     chain_events: int = 300
     view_datasets: int = 10_000
@@ -71,6 +74,7 @@ QUICK = Sizes(
     storage_calls=10,
     call_processes=50,
     import_rounds=1,
+    start_rounds=1,
     chain_rounds=1,
     chain_events=30,
     view_datasets=500,

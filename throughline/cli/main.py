@@ -3,14 +3,12 @@
 import io
 import logging
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
 from shared.settings.reading import reach_loopback_directly
 from throughline.cli.ui.command_table import CommandRow, LazyGroup, Panels
-from throughline.cli.ui.console import quiet
 from throughline.cli.ui.teaching import TeachingApp
 
 
@@ -181,6 +179,8 @@ app = TeachingApp(
 
 def _print_version(requested: bool) -> None:
     if requested:
+        from importlib.metadata import version  # noqa: PLC0415 - slow to import, and all other commands need none of it
+
         typer.echo(f"throughline {version('throughline')}")
         raise typer.Exit
 
@@ -197,7 +197,7 @@ def _options(
 
 def main() -> None:
     """Run the command line. Characters that the terminal's encoding lacks are shown as question marks."""
-    quiet()
+    logging.getLogger("throughline").addHandler(logging.NullHandler())  # commands say the same in fewer words
     reach_loopback_directly()
     logging.getLogger("azure.identity").setLevel(logging.ERROR)  # it logs ten attempts; our error says what to do
     for stream in (sys.stdout, sys.stderr):

@@ -9,8 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -134,11 +133,8 @@ MAX_ANNOTATIONS = 50
 """Lines of one check; GitHub shows ten of a kind for a step anyway."""
 
 
-class Annotations(StrEnum):
-    """The pipeline that reads the lines."""
-
-    GITHUB = "github"
-    AZURE = "azure"
+Annotations = Literal["github", "azure"]
+"""The pipeline that reads the lines."""
 
 
 def annotated(report: Report, form: Annotations) -> tuple[str, ...]:
@@ -179,6 +175,6 @@ _AZURE_TEXT = {**_GITHUB_TEXT, "%": "%AZP25"}
 _GITHUB, _GITHUB_VALUE = str.maketrans(_GITHUB_TEXT), str.maketrans({**_GITHUB_TEXT, ":": "%3A", ",": "%2C"})
 _AZURE, _AZURE_VALUE = str.maketrans(_AZURE_TEXT), str.maketrans({**_AZURE_TEXT, ";": "%3B", "]": "%5D"})
 _FORMS: Mapping[Annotations, Callable[[str, str, int, str, str], str]] = {
-    Annotations.GITHUB: _github,
-    Annotations.AZURE: _azure,
+    "github": _github,
+    "azure": _azure,
 }

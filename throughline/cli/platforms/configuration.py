@@ -26,6 +26,10 @@ _SPARKS = {spark.scala: spark for spark in SPARKS.values()}
 _HARMLESS = re.compile(r"[\w./:@%+ -]*")
 
 
+VAULT, SECRET, SCOPE = "VAULT", "throughline-key", "throughline"
+"""Names that an installation has unless it says otherwise: of a Key Vault, of the key's secret in it, of a scope."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
     """What differs from one installation to the next.
@@ -41,9 +45,9 @@ class Installation:
     namespace: str = "default"
     listener: str = LISTENER_VERSION
     runtime: str = ""
-    vault: str = "VAULT"
-    secret: str = "throughline-key"  # noqa: S105 - its name, not the secret
-    scope: str = "throughline"
+    vault: str = VAULT
+    secret: str = SECRET
+    scope: str = SCOPE
     folder: str = ""
     key: str = field(default="", repr=False)
     transport: str = "http"

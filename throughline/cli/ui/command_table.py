@@ -1,14 +1,14 @@
 """Commands that are loaded when they are used: `throughline --help` needs none of their modules."""
 
 import copy
-import importlib
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import typer.main
 from typer.models import CommandInfo
 
+from throughline.cli.ui.signatures import signature
 from throughline.cli.ui.teaching import Command, TeachingApp, TeachingGroup
 
 
@@ -20,15 +20,18 @@ class CommandRow:
     summary: str
 
     def load(self, name: str, panel: str) -> Any:
-        """Import the command's module and return the command. Raises what the import raises."""
-        module, _, attribute = self.place.partition(":")
-        value = getattr(importlib.import_module(module), attribute)
-        if isinstance(value, TeachingApp):
-            command: Any = typer.main.get_group(value)
-            command.name, command.rich_help_panel = name, panel
-            return command
-        info = CommandInfo(name=name, callback=value, cls=Command, rich_help_panel=panel)
-        return typer.main.get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode="rich")
+        """Return the command, whose module is imported when it is called (`ui/signatures.py`)."""
+        return command_of(signature(*self.place.split(":")), name, panel)
+
+
+def command_of(value: TeachingApp | Callable[..., None], name: str, panel: str) -> Any:
+    """The command of a function, or the group of an application, named so in a panel of the help."""
+    if isinstance(value, TeachingApp):
+        command: Any = typer.main.get_group(value)
+        command.name, command.rich_help_panel = name, panel
+        return command
+    info = CommandInfo(name=name, callback=value, cls=Command, rich_help_panel=panel)
+    return typer.main.get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode="rich")
 
 
 Panels = Mapping[str, Mapping[str, CommandRow]]

@@ -1,7 +1,6 @@
 """Output of all commands: results on standard output, progress and errors on standard error."""
 
 import json
-import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -118,11 +117,6 @@ class _Whole:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width if console.is_terminal else _LONGEST_LINE
         yield from console.render(self.tree, options.update(width=width, no_wrap=False, overflow="fold"))
-
-
-def quiet() -> None:
-    """Keep the pipeline's log lines out of the terminal: commands report the same in fewer words."""
-    logging.getLogger("throughline").addHandler(logging.NullHandler())
 
 
 def progress_bar(*, transient: bool = True) -> Progress:

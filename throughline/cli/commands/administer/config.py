@@ -10,7 +10,15 @@ import typer
 from shared.texts.suggestion import suggestion
 from throughline.cli.commands.local.up import typed
 from throughline.cli.context.target import HOME, Home, local_receiver
-from throughline.cli.platforms.configuration import Configuration, Installation, as_text, configuration
+from throughline.cli.platforms.configuration import (
+    SCOPE,
+    SECRET,
+    VAULT,
+    Configuration,
+    Installation,
+    as_text,
+    configuration,
+)
 from throughline.cli.platforms.runtimes import PlatformError
 from throughline.cli.platforms.table import PLATFORMS
 from throughline.cli.ui.console import fail, note, out, print_json
@@ -20,8 +28,6 @@ from throughline.local.toolchain.interpreter import InterpreterError
 from throughline.local.toolchain.java import NoJavaError
 from throughline.local.toolchain.versions import LISTENER_VERSION
 from throughline.plan_jar import JAR, PlanJarError, plan_jar
-
-_DEFAULTS = Installation(url="")
 
 
 def config(
@@ -34,13 +40,9 @@ def config(
     listener: Annotated[str, typer.Option(metavar="VERSION", help="openlineage-spark's version")] = LISTENER_VERSION,
     runtime: Annotated[str, typer.Option(metavar="VERSION", help="The platform's version, such as 15.4 or 2.0")] = "",
     transport: Annotated[str, typer.Option(metavar="http|file", help="http; on Fabric also file")] = "http",
-    vault: Annotated[str, typer.Option(metavar="NAME", help="The Key Vault with the function key")] = _DEFAULTS.vault,
-    secret: Annotated[
-        str, typer.Option(metavar="NAME", help="The name of the key's secret in that vault")
-    ] = _DEFAULTS.secret,
-    scope: Annotated[
-        str, typer.Option(metavar="NAME", help="Databricks: the secret scope over that vault")
-    ] = _DEFAULTS.scope,
+    vault: Annotated[str, typer.Option(metavar="NAME", help="The Key Vault with the function key")] = VAULT,
+    secret: Annotated[str, typer.Option(metavar="NAME", help="The name of the key's secret in that vault")] = SECRET,
+    scope: Annotated[str, typer.Option(metavar="NAME", help="Databricks: the secret scope over that vault")] = SCOPE,
     folder: Annotated[
         str, typer.Option(metavar="FOLDER", help="Databricks: where jar and init script are. Fabric: where events go")
     ] = "",
