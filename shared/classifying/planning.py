@@ -121,18 +121,14 @@ def plan(
         else:
             not_attached["scanned"].append(mark)
     uncertain = sorted(mark for mark in file_marks if mark in unknown and mark not in wanted_marks)
-    outdated = sorted(mark for mark in file_marks if mark not in wanted_marks and mark not in unknown)
+    detach, left = taken_away(file_marks - wanted_marks.keys() - unknown, own_marks, classified)
     return ClassificationPlan(
         propagations=propagations,
         file=rules.file,
         attach=attach,
-        detach={
-            mark: _attached_to(classified[mark.kind].get(mark.key), mark.name)
-            for mark in outdated
-            if len(own_marks[mark]) == 1
-        },
+        detach=detach,
         kept=tuple(uncertain),
-        left=tuple(mark for mark in outdated if len(own_marks[mark]) > 1),
+        left=left,
         tags=tags,
         **{name: tuple(marks) for name, marks in not_attached.items()},
     )
@@ -176,9 +172,21 @@ def _is_placed(classified: Mapping[AssetKey, Classified], dataset: AssetKey) -> 
     return entity is not None and entity.placed
 
 
-def _attached_to(entity: Classified | None, name: str) -> str:
-    """The guid of an entity that has the classification; empty if it has it no longer."""
-    return entity.guid if entity is not None and name in entity.names else ""
+def taken_away(
+    outdated: Iterable[Mark], own_marks: Attached, classified: Mapping[AttachedKind, Mapping[AssetKey, Classified]]
+) -> tuple[dict[Mark, str], tuple[Mark, ...]]:
+    """Of the marks that a file gives no longer: those to be removed, with the guids of the entities that have them, and
+    those that another file still gives.
+    """
+    detach: dict[Mark, str] = {}
+    left: list[Mark] = []
+    for mark in sorted(outdated):
+        entity = classified[mark.kind].get(mark.key)
+        if len(own_marks[mark]) > 1:
+            left.append(mark)
+        else:
+            detach[mark] = entity.guid if entity and mark.name in entity.names else ""
+    return detach, tuple(left)
 
 
 def definitions(rules: Rules) -> Iterable[tuple[str, str]]:

@@ -10,7 +10,7 @@ from shared.atlas.columns import column_name, column_rule
 from shared.catalog.port import Terms
 from shared.classifying.applying import lacking_terms
 from shared.classifying.attached import Attached, AttachedKind, Mark, attached
-from shared.classifying.planning import ClassificationPlan
+from shared.classifying.planning import ClassificationPlan, taken_away
 from shared.errors import Misconfigured
 from shared.governance.rules import Rules, Selector, Term
 from shared.records.assets import AssetRecord
@@ -99,15 +99,14 @@ def _planned(
             attach[mark] = entity.guid if entity else ""
         else:
             left["absent"].append(mark)
-    outdated = {
-        mark: entity.guid if (entity := classified.get(mark.key)) and mark.name in entity.names else ""
-        for mark in sorted(file_marks - {mark for mark, _ in pairs})
-    }
+    outdated = file_marks - {mark for mark, _ in pairs}
+    detach, still_given = taken_away(outdated, own_marks, {AttachedKind.TERM: classified})
     return ClassificationPlan(
         propagations={},
         file=file,
         attach=attach,
-        detach=outdated,
+        detach=detach,
+        left=still_given,
         joined=tuple(left["joined"]),
         others=tuple(left["others"]),
         scanned=tuple(left["scanned"]),

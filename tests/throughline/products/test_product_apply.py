@@ -8,6 +8,7 @@ from typing import Any
 from shared.atlas.columns import column_name, column_rule
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryTerms
+from shared.classifying.attached import AttachedKind, Mark, attached, note_attached
 from tests.support.building import body, dataset, packed
 from tests.support.cli import Parts
 from tests.support.placeholder_columns import FOLDER, copy_run, schema
@@ -93,8 +94,8 @@ def test_the_asset_is_there_before_the_first_run_and_a_second_apply_writes_nothi
     }
     column = (column_rule(FOLDER[0]).type, column_name(*FOLDER, "x"))
     assert parts.worker.terms
-    attached = parts.worker.terms.classified([FOLDER, column])
-    assert [attached[key].names for key in (FOLDER, column)] == [{"Order@Glossary"}, {"Key@Glossary"}]
+    classified = parts.worker.terms.classified([FOLDER, column])
+    assert [classified[key].names for key in (FOLDER, column)] == [{"Order@Glossary"}, {"Key@Glossary"}]
     state = kept(parts)
     assert "0 assets created, 0 changed, 0 withdrawn" in applied(parts, file)
     assert kept(parts) == state
@@ -216,6 +217,17 @@ def test_what_a_contract_promises_no_longer_is_withdrawn(tmp_path: Path) -> None
     assert f"- {NAME}" in applied(parts, renamed)
     assert "Promised" not in shown(parts)["description"], "a run uses it, so it stays, without a promise"
     assert "promise" not in shown(parts)
+
+
+def test_a_term_that_a_rules_file_gives_too_stays_when_the_contract_drops_it(tmp_path: Path) -> None:
+    parts, terms = Parts(), "customProperties: [{property: throughlineTerms, value: Order}]"
+    mark = Mark(kind=AttachedKind.TERM, name="Order@Glossary", type=FOLDER[0], qualified_name=FOLDER[1])
+    applied(parts, contract(tmp_path))
+    note_attached(parts.storage, [mark], "rules.toml")
+    applied(parts, contract(tmp_path, CONTRACT.replace(terms, "tags: []", 1)))
+    assert parts.worker.terms
+    assert parts.worker.terms.classified([FOLDER])[FOLDER].names == {"Order@Glossary"}
+    assert attached(parts.storage)[mark] == {"rules.toml"}
 
 
 def test_another_contracts_promise_is_left(tmp_path: Path) -> None:
