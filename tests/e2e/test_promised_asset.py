@@ -47,10 +47,10 @@ def test_the_lineage_of_a_spark_job_lands_on_the_promised_asset(world: World, tm
     written_asset = asset_of(world, data)
     assert written_asset.guid == promised.guid
     assert "Promised by people 1.0.0: ACTIVE." in written_asset.attributes["description"]
-    graph = parts_of(world).catalog.lineage(written_asset.guid, direction="INPUT", depth=1)
-    assert [
-        node.qualified_name for node in graph.nodes.values() if not node.is_process and node.guid != written_asset.guid
-    ] == [f"file://{data}/people"]
+    catalog = parts_of(world).catalog
+    names = catalog.process_names(catalog.process_links([written_asset.key])[written_asset.key].writers)
+    (process,) = catalog.read_processes(sorted(names)).values()
+    assert [name for _, name in process.entity.inputs] == [f"file://{data}/people"]
     writes = world.catalog.calls()["writes"]
     again = throughline(world, "product", "apply", str(file))
     assert f"= ACTIVE file://{data}/loud" in again.output

@@ -77,12 +77,9 @@ def test_a_promised_asset_before_and_after_its_first_run(commands: On, tmp_path:
     commands.take(copy_run("1", (X,), (X, Y)))
     assert commands.worker.catalog.find([FOLDER]) == {FOLDER: guid}, "a run lands on the same asset"
     assert commands.shown()[PROPERTIES]["promise"] == "ACTIVE"
-    (node,) = [
-        node
-        for node in commands.worker.catalog.lineage(guid, direction="INPUT", depth=1).nodes.values()
-        if node.is_process
-    ]
-    assert FOLDER in commands.worker.catalog.read_processes([node.qualified_name])[node.qualified_name].entity.outputs
+    catalog = commands.worker.catalog
+    (name,) = catalog.process_names(catalog.process_links([FOLDER])[FOLDER].writers)
+    assert FOLDER in catalog.read_processes([name])[name].entity.outputs
     assert commands.worker.terms
     assert commands.worker.terms.classified([FOLDER])[FOLDER].names == {"Order@Glossary"}
     commands.take(copy_run("2", (X,), (X,), minute=5))
