@@ -22,7 +22,6 @@ from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import fold as condensed
 from shared.openlineage.merging import stronger_end
-from shared.openlineage.operations import DECLARED
 from shared.openlineage.run import MergedRun
 from shared.records.states import State
 from shared.secrets import short_text, text_without_secrets
@@ -36,6 +35,7 @@ from shared.translation.application.context import (
 )
 from shared.translation.application.plan_joins import JOINED, Execution, execution_of, plan_joins
 from shared.translation.run.datasets import Place
+from shared.translation.run.exposures import is_declared
 from shared.translation.run.facts import column_source, facts_of
 from shared.translation.run.merging import merge_plan, merge_run
 from shared.translation.run.quality import tests_by_asset
@@ -363,8 +363,8 @@ class _Fold:
         draft.note_changes(run.run_id, by_asset)
         draft.note_tests(tests)
         for digest, process in contents.items():
-            is_declared = process.operations == (DECLARED.name,)  # what the run wrote went elsewhere
-            draft.note_content(digest, process, run, structs.replace(facts, written=()) if is_declared else facts)
+            of_process = structs.replace(facts, written=()) if is_declared(process) else facts
+            draft.note_content(digest, process, run, of_process)
         record = structs.replace(record, assets=tuple(sorted(by_asset)), stated=facts.stated)
         if isinstance(outcome, Skip):
             return structs.replace(record, verdict=State.SKIPPED, reason=outcome.reason)

@@ -18,6 +18,7 @@ from shared.storage.port import Storage
 from shared.storage_layout import digest_in_reference, digest_of, event_of_reference
 from shared.translation.aggregate import aggregate
 from shared.translation.path_filter import published, with_excluded
+from shared.translation.run.exposures import is_declared
 
 COMPLETE, RUNNING = "COMPLETE", "RUNNING"
 _MOST_STATES = 200
@@ -81,6 +82,7 @@ class RunReader:
         digests = (digest for _, digest in record.contents)
         contents = (state.contents[digest].process for digest in digests if digest in state.contents)
         processes = tuple(process for content in contents if (process := self._published(content, record)))
+        processes = tuple(process for process in processes if not is_declared(process)) or processes
         run = EndedRun(
             run_id=run_id,
             type=_type(record),

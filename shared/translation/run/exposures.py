@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from shared.model import Process
 from shared.openlineage.facets import Exposure, Exposures
-from shared.openlineage.operations import EXPOSURE
+from shared.openlineage.operations import DECLARED, EXPOSURE
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.run_facets import JobName
 from shared.openlineage.wire import NO_SOURCE_CODE, InputField
@@ -22,6 +23,11 @@ _INTEGRATION = "DBT"
 _MAKES_TABLES = frozenset({"MODEL", "SNAPSHOT"})
 _NONE = Exposures()
 _SCHEME = "dbt://"
+
+
+def is_declared(process: Process) -> bool:
+    """Whether a run says of this process what it is made of, and does not execute it itself."""
+    return process.operations == (DECLARED.name,)
 
 
 def job_of_exposures(project: str, table: str) -> str:

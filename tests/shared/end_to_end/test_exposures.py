@@ -2,16 +2,20 @@
 what the reference says of all events.
 """
 
+import json
 import random
 
 import pytest
 
 from shared.openlineage.decoding import decode
+from shared.reading.processes import recorded_processes
 from shared.translation.reference import translate_history
 from tests.plugins.sample import Sample
 from tests.shared.end_to_end.test_random_histories import SIMULATIONS, disagreements_of_simulation, one_by_one
+from tests.support.building import packed
 from tests.support.cli import Parts
 from tests.support.dbt_histories import history, invocation
+from tests.support.forwarding import ForwardWorld
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 from tests.support.runtime import Runtime
@@ -69,3 +73,30 @@ def test_an_impact_ends_at_the_dashboard() -> None:
     shown = parts.run("impact", "shop.main.raw").output
     assert "shop.main.orders → board by shop.main.orders → exposures" in shown
     assert "shop.main.totals → sheet by shop.main.totals → exposures" in shown
+
+
+def test_a_run_is_forwarded_with_what_it_wrote_and_not_with_the_readers_that_it_states() -> None:
+    world = ForwardWorld()
+    world.receive(*map(json.loads, invocation(1, OF_PROJECT, ["totals"])))
+    world.round(minutes=10)
+    (event,) = world.targets["marquez"].events
+    assert event["job"] == {"namespace": "default", "name": "shop.main.shop.totals"}
+    assert [dataset["name"] for dataset in event["inputs"]] == ["shop.main.orders", "shop.main.raw"]
+    assert [dataset["name"] for dataset in event["outputs"]] == ["shop.main.totals"]
+
+
+def test_a_dashboard_is_not_what_the_rows_of_a_run_went_to() -> None:
+    parts = Parts()
+    for body in invocation(1, OF_PROJECT, ["totals"]):
+        event = json.loads(body)
+        for output in event["outputs"]:
+            output["outputFacets"] = {"outputStatistics": {"rowCount": 7}}
+        for place in post(parts.storage, packed(event)):
+            settle(parts.storage, place)
+    publish(parts.storage, parts.catalog, parts.worker.publishing)
+    written = {
+        record.process.name: [amount.rows for amount in record.facts.written]
+        for record in recorded_processes(parts.storage, parts.worker.publishing)
+        if record.facts
+    }
+    assert written == {"shop.main.shop.totals → shop.main.totals": [7], "shop.main.totals → exposures": []}
