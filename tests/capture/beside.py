@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 from tests.capture.scenario import GOLDEN, WITH_PLANS, Scenario
-from tests.capture.truth import Edge, Expected, ListenerVersion, Truth, not_run
+from tests.capture.truth import ListenerVersion, Truth, not_run
+from throughline.local.spark.truth import Edge, Expected
 
 _PLAN = b'"throughline_plan"'
 _HEAD = """\

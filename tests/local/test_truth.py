@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.capture.truth import Edge, Expected, ListenerVersion, Truth, TruthError, not_run
+from tests.capture.truth import ListenerVersion, Truth, TruthError, not_run
+from throughline.local.spark.truth import Edge, Expected
 
 HERE, ELSEWHERE = "spark35-ol1.12", "spark41-ol1.53"
 PLAIN = {"input": ["in/a", "x"], "output": ["out", "x"], "kind": "DIRECT", "masked": False}

@@ -133,7 +133,7 @@ def _problems(folder: Path, content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _binding_problems(binding: Mapping[str, Any]) -> Iterator[str]:
-    kind = binding.get("type")
+    kind = str(binding.get("type"))
     if kind not in _NEEDED:
         yield f"type {kind!r} is not supported here, only {', '.join(_NEEDED)}"
         return

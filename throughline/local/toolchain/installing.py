@@ -13,7 +13,7 @@ _LONGEST = 2000
 
 
 def run_installer(
-    command: Sequence[str | Path], problem: str, *, folder: Path | None = None, error: type[LocalError] = LocalError
+    command: Sequence[str], problem: str, *, folder: Path | None = None, error: type[LocalError] = LocalError
 ) -> None:
     """Run a command (in `folder`, by default the current one), which trusts the network's certificates.
 

@@ -223,7 +223,7 @@ def _scripted(home: Path, added: tuple[str, ...], dropped: str | None, build: Pa
 
 
 def _download(requirements: Path, folder: Path) -> None:
-    command = [*UV_INSTALL, "--target", folder, "--require-hashes", "-r", requirements]
+    command = [*UV_INSTALL, "--target", str(folder), "--require-hashes", "-r", str(requirements)]
     advice = "check the network, or install Java 17 and set JAVA_HOME"
     problem = f"The Java of {requirements.name} could not be installed from PyPI ({advice})"
     run_installer(command, problem, error=NoJavaError)
