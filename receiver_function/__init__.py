@@ -9,8 +9,7 @@ import azure.functions as func
 
 from shared.bootstrap_receiver import receiver
 from shared.errors import Refused, StorageUnavailable
-from shared.ingest.receiver import note_refusal
-from shared.ingest.responses import Answer, batch_kept, kept, no_such_path, own_event, refused, retry_later
+from shared.ingest.receiver import Answer, batch_kept, kept, no_such_path, note_refusal, own_event, refused, retry_later
 from shared.versions import ORIGIN_HEADER, PACKAGE_FILE, PACKAGE_HEADER
 
 _FILE = Path(__file__).parents[1] / PACKAGE_FILE

@@ -92,6 +92,6 @@ def telemetry_to(settings: TelemetrySettings) -> Telemetry:
 @cache
 def _listener(settings: TelemetrySettings) -> Sink:
     """One for all functions of the process, which sends all that is left when that ends."""
-    from shared.telemetry import exporters  # noqa: PLC0415 - slow to import, and needed only for spans
+    from shared.telemetry import otel  # noqa: PLC0415 - slow to import, and needed only for spans
 
-    return exporters.listener(settings.destination, settings.connection_string)
+    return otel.listener(settings.destination, settings.connection_string)

@@ -18,14 +18,13 @@ from shared.announcing.recorded_state import no_gates
 from shared.announcing.rounds import WatchOptions
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
-from shared.canary.timer import CanaryOptions
+from shared.canary.hops import CanaryOptions
 from shared.catalog.connection.dialect import cloud_of, dialect_of
 from shared.catalog.port import Account, Catalog, Classifications, Documents, Terms, Types
 from shared.classifying.planning import reading_of
-from shared.concurrency.parallel_map import ParallelMap
-from shared.concurrency.single_flight import KeyedLock, SingleFlight
+from shared.concurrency import KeyedLock, ParallelMap, SingleFlight
 from shared.errors import Misconfigured
-from shared.events.blob_cache import BlobCache
+from shared.events.event_row import BlobCache
 from shared.forwarding.port import SignIn
 from shared.forwarding.rounds import ForwardOptions
 from shared.forwarding.rules import Auth, TargetKind, TargetRule, check_targets, parse_forward_rules
@@ -35,8 +34,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
 from shared.openlineage.selection import GlobFilter
 from shared.publishing.context import PublishContext, PublishOptions, ResolutionOptions
-from shared.records.format_version import check_versions
-from shared.records.settings_record import record_settings
+from shared.records.control import check_versions, record_settings
 from shared.settings.reading import load
 from shared.settings.values import (
     CanarySettings,

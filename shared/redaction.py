@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict, replace
 
-from shared.naming.canonical import without_query
+from shared.naming.names import without_query
 from shared.openlineage.decoding import Event
 from shared.openlineage.facets import (
     DATASET,
@@ -48,8 +48,8 @@ from shared.openlineage.wire import (
     Symlink,
 )
 from shared.secrets import address_without_secrets, parameter_without_secrets, short_text, text_without_secrets
-from shared.translation.application.context import needed_properties
-from shared.translation.process.origin import code_address
+from shared.translation.process.union import code_address
+from shared.translation.run.application import needed_properties
 from shared.translation.sql.statement_reader import redact
 
 

@@ -6,17 +6,17 @@ import azure.functions as func
 
 from shared.announcing.rounds import watch_due
 from shared.bootstrap import worker
-from shared.canary.timer import canary_due
+from shared.canary.hops import canary_due
 from shared.forwarding.rounds import forward_due
 from shared.maintenance.reconciliation import reconcile_due
 from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import leave_shadow_mode
 from shared.query.foreign_round import read_foreign_due
 from shared.query.published_document import publish_document
+from shared.records.control import record_settings
 from shared.records.publish_queue import backlog
-from shared.records.settings_record import record_settings
 from shared.sweeping.sweep import sweep
-from shared.telemetry.kinds import SWEEP
+from shared.telemetry.port import SWEEP
 
 
 def main(timer: func.TimerRequest) -> None:

@@ -16,13 +16,12 @@ from shared.governance.propagation import CatalogReading
 from shared.governance.rules import Rules
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import UnknownNameError
-from shared.lineage.questions.index import LineageIndex
-from shared.lineage.questions.steps import Direction, Lineage, lineage_of
+from shared.lineage.questions import LineageIndex
+from shared.lineage.steps import Direction, Lineage, lineage_of
 from shared.query.recorded_document import document_of_record, judged_record
 from shared.reading.processes import on_found_assets, recorded
 from shared.reading.reader import RecordReader
-from shared.records.format_version import check_layout
-from shared.records.settings_record import settings_on_record
+from shared.records.control import check_layout, settings_on_record
 from shared.reporting.run_report import run_report
 from shared.serving.requests import AS_OF, Request
 from shared.serving.routes import BY_PATH, COMPARE, DAYS, QUESTIONS, parameters_of

@@ -5,11 +5,9 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from shared.errors import Misconfigured, StorageUnavailable, ThroughlineError
-from shared.governance.checks.checking import ALL_HOLD, check, exit_code
+from shared.governance.checks.checking import ALL_HOLD, Report, as_text, check, exit_code
 from shared.governance.checks.findings import Facts
-from shared.governance.checks.reports import Report, as_text
-from shared.governance.explanations import remarks
-from shared.governance.propagation import CatalogReading
+from shared.governance.propagation import CatalogReading, remarks
 from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_policies
 from shared.lineage.document import LineageDocument

@@ -8,7 +8,7 @@ from typing import Literal
 
 from shared.lineage.graph import AmbiguousNameError as AmbiguousError
 from shared.lineage.graph import UnknownNameError as UnknownError
-from shared.lineage.questions.steps import Dataset, Lineage, Step
+from shared.lineage.steps import Dataset, Lineage, Step
 
 __all__ = [
     "AmbiguousError",

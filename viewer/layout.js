@@ -1,5 +1,5 @@
 // Place cards in layers from left to right, so that edges point right and few cross. The layered method of Sugiyama,
-// Tagawa and Toda (1981), as in shared/lineage/layout.py; columns' order within a card stays.
+// Tagawa and Toda (1981), as in shared/lineage/svg.py; columns' order within a card stays.
 
 export const CARD_WIDTH = 224;
 export const HEAD_HEIGHT = 64;

@@ -1,4 +1,4 @@
-// What one view shows: the data sets or columns around the subject. shared/lineage/selection.py has the same rules.
+// What one view shows: the data sets or columns around the subject. shared/lineage/exports.py has the same rules.
 
 /**
  * @typedef {import("./model.js").Model} Model

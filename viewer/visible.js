@@ -1,4 +1,4 @@
-// Texts from events: marks that act instead of being seen are shown as escapes. The twin of shared/texts/visible.py.
+// Texts from events: marks that act instead of being seen are shown as escapes. The twin of shared/texts.py.
 
 /** Unicode's controls, format characters, surrogates, and separators of lines and paragraphs, but for the joiners of scripts
  * and emoji. */

@@ -10,10 +10,10 @@ from functools import partial
 
 from shared.announcing.outbox import OtherVersionError, OutboxEntry, close, has_entries, listed, message_of, pause_row
 from shared.announcing.port import Sender
-from shared.concurrency.parallel_map import ParallelMap
+from shared.concurrency import ParallelMap
 from shared.errors import ContentLost
 from shared.http_errors import Answer, Never, NotNow
-from shared.outbox.receivers import MAX_KEPT, Receiver, deliver
+from shared.outbox import MAX_KEPT, Receiver, deliver
 from shared.storage.port import Storage
 from shared.watching.rules import WatchRules
 

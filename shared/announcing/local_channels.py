@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from shared.http_errors import TAKEN, Answer, NotNow
-from shared.telemetry.kinds import ANNOUNCEMENT
-from shared.telemetry.port import Telemetry
+from shared.telemetry.port import ANNOUNCEMENT, Telemetry
 from shared.watching.messages import Message, encoded
 from shared.watching.rendering import lines
 

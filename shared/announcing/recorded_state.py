@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
-from shared.foreign.remembered import foreign_known
+from shared.foreign import foreign_known
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import LineageDocument
 from shared.model import NOTHING_DECLARED
 from shared.publishing.context import PublishOptions
 from shared.publishing.placeholders import merged_schema
-from shared.query.overdue_jobs import overdue_jobs
-from shared.query.recorded_document import document_of_record, on_matched_assets
+from shared.query.recorded_document import document_of_record, on_matched_assets, overdue_jobs
 from shared.reading.processes import recorded_processes
 from shared.records.assets import all_assets
 from shared.storage.port import Storage

@@ -14,7 +14,7 @@ from shared.announcing.outbox import decide
 from shared.announcing.port import Sender
 from shared.announcing.recorded_state import Gates, no_gates, recorded_snapshot
 from shared.announcing.standing import Standing, begin, end, note_look, standing
-from shared.concurrency.parallel_map import ParallelMap
+from shared.concurrency import ParallelMap
 from shared.errors import CatalogUnavailable, Retry
 from shared.publishing.context import PublishOptions
 from shared.storage.locking import LeaseSession, start_session

@@ -3,16 +3,170 @@
 An event that can't end a run costs no call. One that arrives after its run was folded is noticed at once by the process
 that has folded the run, and otherwise by the next sweep. A stream is folded with its first RUNNING event; the sweep
 folds the further ones of a minute together.
+
+Split runs: the events of one run name several applications, so that they lie in several partitions.
+
+All of them are brought to the run's home, the application that its first event with a parent names. The other
+applications, and the run itself where it is one, keep a record that says where the run is. Each step first asks whether
+it is needed, so that two workers at the same run do not undo each other's commits.
+
+The START and COMPLETE of a Spark application below an orchestrator's task are such a case: they name the task as their
+parent, and the application's jobs name the application. The record in the application's own partition gives it its
+times.
 """
 
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 
+from shared.applications.fold import UNUSABLE
+from shared.applications.partition import OpenApplication, read_open, read_record, read_state
 from shared.applications.processor import ENDED_RUNS, ApplicationProcessor, FoldRequest, own_run
-from shared.applications.reunion import reunite, reunite_own_run
-from shared.concurrency.single_flight import KeyedLock
+from shared.applications.state import RunRecord
+from shared.concurrency import KeyedLock
+from shared.events.event_row import EventRow
 from shared.openlineage.decoding import RUNNING
-from shared.storage_layout import StoredEvent
+from shared.records.states import State
+from shared.storage_layout import APPLICATIONS, StoredEvent, event_of_reference
+from shared.translation.run.merging import merge_run
+
+NO_DATA_SET = "names no data set"
+"""The reason of a skipped run that may be an application's own: `shared/translation/run/translate.py` gives it."""
+
+
+def reunite_own_run(processor: ApplicationProcessor, event: StoredEvent, record: RunRecord | None) -> bool:
+    """Give an application below an orchestrator's task the times of its own run, whose end (`event`) was folded into
+    the task's partition with this `record`. Returns whether marks were left.
+    """
+    is_candidate = record is not None and not record.home and record.reason == NO_DATA_SET
+    if not is_candidate or read_state(processor.storage, event.run_id, processor.memory) is None:
+        return False
+    return reunite(processor, event.run_id, {event.application, event.run_id}, ())
+
+
+def reunite(
+    processor: ApplicationProcessor, run_id: str, applications: Collection[str], events: Iterable[StoredEvent]
+) -> bool:
+    """Bring all events of a run to its home. `applications`: where events or records of it lie; `events`: further ones
+    that were met. Returns whether marks were left. Raises as `ApplicationProcessor.fold`.
+    """
+    return _Reunion(processor, run_id).reunite(frozenset(applications), events)
+
+
+class _Reunion:
+    def __init__(self, processor: ApplicationProcessor, run_id: str) -> None:
+        self._processor, self._storage, self._run_id = processor, processor.storage, run_id
+        self._snapshots: dict[str, OpenApplication] = {}
+        self._records: dict[str, RunRecord | None] = {}
+
+    def reunite(self, applications: frozenset[str], events: Iterable[StoredEvent]) -> bool:
+        known_stored_events = {event.digest: event for event in events}
+        rows: dict[str, EventRow] = {}
+        for application in sorted(applications):
+            self._read(application)
+            record = self._records[application]
+            for reference in (*record.events, *record.late) if record else ():
+                event = event_of_reference(self._run_id, reference)
+                known_stored_events[event.digest] = event
+            for row in self._rows(application):
+                known_stored_events[row.event.digest] = row.event
+                rows[row.event.digest] = row
+        home = self._home(known_stored_events, rows, applications)
+        if home not in self._snapshots:
+            self._read(home)
+        has_marks = self._fold_at_home(home, known_stored_events, rows)
+        other_applications = {*applications, *(event.application for event in known_stored_events.values())} - {home}
+        for application in sorted(other_applications):
+            has_marks = self._refer(application, home, known_stored_events) or has_marks
+        return has_marks
+
+    def _read(self, application: str) -> None:
+        self._snapshots[application] = read_open(self._storage, application, run=self._run_id)
+        self._records[application] = read_record(self._storage, application, self._run_id)
+
+    def _rows(self, application: str) -> list[EventRow]:
+        """The run's events in an application that are not folded yet."""
+        return self._snapshots[application].by_run().get(self._run_id, [])
+
+    def _home(
+        self, known: Mapping[str, StoredEvent], rows: Mapping[str, EventRow], applications: Collection[str]
+    ) -> str:
+        records = {app: record for app in applications if (record := self._records[app]) and not record.home}
+        archived = [app for app, record in records.items() if record.closed or record.archived]
+        if archived:
+            return min(archived)  # its home does not change any more
+        events = [
+            self._processor.event(event, rows[digest].payload if digest in rows else None)
+            for digest, event in sorted(known.items())
+        ]
+        try:
+            return merge_run([event for event in events if event]).application_run
+        except UNUSABLE:
+            return min(applications)
+
+    def _fold_at_home(self, home: str, known: Mapping[str, StoredEvent], rows: Mapping[str, EventRow]) -> bool:
+        record = self._records[home]
+        settled = record if record and not record.home else None
+        folded = settled.digests if settled else frozenset()
+        unfolded = self._snapshots[home].unfolded
+        for digest, event in sorted(known.items()):
+            if digest not in folded and event.row_key not in unfolded:
+                payload = self._processor.blob_cache.get(digest)
+                row = rows.get(digest) or EventRow(event=event, payload=payload, received=self._arrived(digest))
+                self._storage.insert(APPLICATIONS, row.row(home))
+        has_ended = any(event.end for event in known.values())
+        is_current = settled is not None and settled.digests >= known.keys() and not self._rows(home)
+        if is_current or not (has_ended or settled):
+            return False
+        run = frozenset({self._run_id})
+        timed_out = run if settled and settled.timed_out else frozenset()
+        request = FoldRequest(force=run, timed_out=timed_out, returned=run)
+        return self._processor.fold(home, request).has_marks
+
+    def _arrived(self, digest: str) -> datetime | None:
+        """When an event arrived at the latest, as the record says that has it."""
+        records = (record for record in self._records.values() if record and digest in record.digests)
+        return max((record.arrived for record in records if record.arrived), default=None)
+
+    def _refer(self, application: str, home: str, known: Mapping[str, StoredEvent]) -> bool:
+        """Have an application refer to the run's home, unless it does."""
+        if application not in self._snapshots:
+            self._read(application)
+        record = self._records[application]
+        is_current = record is not None and record.home == home and record.digests >= known.keys()
+        if is_current and not self._rows(application):
+            return False
+        references = tuple(sorted(event.reference for event in known.values()))
+        request = FoldRequest(homes={self._run_id: home}, elsewhere=references)
+        return self._processor.fold(application, request).has_marks
+
+
+def home_of(run_id: str, snapshot: Mapping[str, OpenApplication], events: Mapping[str, StoredEvent]) -> str | None:
+    """The application that has all of a run's events, folded or waiting for its end, where all others refer to it; None
+    where that is not so. `snapshot`: applications with the records of their runs; `events` by digest.
+    """
+    homes: list[str] = []
+    references: set[str] = set()
+    for application, open_application in snapshot.items():
+        record = open_application.records.get(run_id)
+        rows = {row.event.digest for row in open_application.by_run().get(run_id, [])}
+        if record and record.home:
+            if rows or not record.digests >= events.keys():
+                return None
+            references.add(record.home)
+            continue
+        if record is None and not rows:
+            if application == run_id and open_application.etag:
+                return None  # an application that does not know its own times yet
+            continue
+        is_unfolded = bool(rows) and (
+            (record is not None and record.verdict is not State.WAITING) or any(event.end for event in events.values())
+        )
+        if is_unfolded or not rows | (record.digests if record else frozenset()) >= events.keys():
+            return None
+        homes.append(application)
+    return homes[0] if len(homes) == 1 and references <= set(homes) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,9 +27,7 @@ from shared.model import Asset, Process, QualityTest, Span, latest_tests
 from shared.openlineage.run import MergedRun
 from shared.openlineage.run_facets import JobName
 from shared.storage_layout import asset_key, process_key
-from shared.translation.application.context import StreamBatch, enclosing_batches
-from shared.translation.application.lifecycle import LifecycleEvent
-from shared.translation.application.plan_joins import MAX_AT_ONCE, Execution
+from shared.translation.run.application import MAX_AT_ONCE, Execution, LifecycleEvent, StreamBatch, enclosing_batches
 from shared.translation.run.facts import RunFacts
 
 AllRecords = Callable[[], Mapping[str, RunRecord]]

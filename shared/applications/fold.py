@@ -26,19 +26,21 @@ from shared.openlineage.run import MergedRun
 from shared.records.states import State
 from shared.secrets import short_text, text_without_secrets
 from shared.storage_layout import LONGEST_JOB_NAME, StoredEvent, event_of_reference, process_key
-from shared.translation.application.context import (
+from shared.translation.run.application import (
+    JOINED,
     NO_APPLICATION_FACTS,
     ApplicationFacts,
+    Execution,
     RunContext,
     application_facts_of,
     enclosing_batches,
+    execution_of,
+    plan_joins,
 )
-from shared.translation.application.plan_joins import JOINED, Execution, execution_of, plan_joins
-from shared.translation.run.datasets import Place
+from shared.translation.run.datasets import Place, tests_by_asset
 from shared.translation.run.exposures import is_declared
 from shared.translation.run.facts import column_source, facts_of
 from shared.translation.run.merging import merge_plan, merge_run
-from shared.translation.run.quality import tests_by_asset
 from shared.translation.run.translate import (
     Skip,
     Wait,

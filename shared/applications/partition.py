@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from shared.applications import rows
 from shared.applications.fold import Folded, RunInput
-from shared.applications.memory import FoldMemory
+from shared.applications.rows import FoldMemory
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost, WriteConflict
 from shared.events.event_row import EventRow

@@ -17,12 +17,12 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from shared.applications.memory import FoldMemory
 from shared.applications.partition import Commit, OpenApplication, counting_events, counting_references, read_whole
 from shared.applications.processor import MAX_ATTEMPTS, ApplicationProcessor, FoldRequest
+from shared.applications.rows import FoldMemory
 from shared.applications.state import ApplicationState, AssetChanges, Content, RunRecord, share_digest
 from shared.errors import WriteConflict
-from shared.events.archive_index import archived_packed
+from shared.events.archive import archived_packed
 from shared.events.dead_letters import DeadLetter, dead_letters, put_letter
 from shared.events.event_row import MAX_INLINE, EventRow
 from shared.model import Span, latest_tests

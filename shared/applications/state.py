@@ -15,11 +15,15 @@ from shared.model import ApplicationTimes, Asset, Contribution, Process, Quality
 from shared.openlineage.decoding import Event
 from shared.records.states import State
 from shared.storage_layout import asset_key, digest_in_reference, digest_of, process_key
-from shared.translation.application.context import NO_APPLICATION_FACTS, ApplicationFacts, StreamBatch
-from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents
-from shared.translation.application.plan_joins import Execution
-from shared.translation.run.facts import ColumnSource, RunFacts
-from shared.translation.run.stated_facts import StatedFact
+from shared.translation.run.application import (
+    NO_APPLICATION_FACTS,
+    ApplicationFacts,
+    Execution,
+    LifecycleEvent,
+    LifecycleEvents,
+    StreamBatch,
+)
+from shared.translation.run.facts import ColumnSource, RunFacts, StatedFact
 from shared.translation.run.translate import StateChange
 from shared.translation.staging_elimination import StagingResult, eliminate_staging
 

@@ -1,21 +1,68 @@
-"""The way of a canary, hop by hop."""
+"""The way of a canary, hop by hop: the events of its run, what becomes of them, and the sweeper's canaries, one now and
+then, whose line of the log raises the alert `canary`.
+"""
 
 import json
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
 
-from shared.canary.run import COMPLETE, FAIL, START, CanaryRun, canary_run
+from msgspec import structs
+
 from shared.errors import CatalogRefused, Retry
 from shared.model import Process
 from shared.naming.names import Names
 from shared.openlineage.decoding import decode
-from shared.publishing.context import PublishContext
-from shared.publishing.publisher_lease import remove_placeholders
-from shared.reading.events import home_record
+from shared.openlineage.selection import CHECK_APPLICATION, CHECKS
+from shared.publishing.context import PublishContext, remove_placeholders
+from shared.reading.reader import home_record
+from shared.records.control import CANARY, CanaryPosition
 from shared.storage_layout import EVENTS, digest_of, stored
+from shared.telemetry.port import CANARY as CANARY_ACT
 from shared.translation.reference import translate_history
+
+START, COMPLETE, FAIL = "START", "COMPLETE", "FAIL"
+_STORE = "abfss://check@throughlinecheck.dfs.core.windows.net"
+_JOB = f"{CHECK_APPLICATION}.execute_insert_into_hadoop_fs_relation_command.target"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryRun:
+    """A run that writes one column. `column` is new in each run, so a process that holds it was written after this."""
+
+    run_id: str
+    column: str
+    bodies: Mapping[str, bytes]
+
+
+def canary_run(now: datetime, owner: str) -> CanaryRun:
+    """The events, by type, of a run that writes `OWNER/target` from `OWNER/source`: the FAIL withdraws what the others
+    brought. Runs of different owners do not touch each other, and one owner leaves no more than one process.
+    """
+    run_id = str(uuid4())
+    column = f"seen_{now:%Y%m%d_%H%M%S}_{run_id[:6]}"
+    source, target = f"{owner}/source", f"{owner}/target"
+    field = {"namespace": _STORE, "name": source, "field": column}
+    output = {
+        "namespace": _STORE,
+        "name": target,
+        "facets": {"columnLineage": {"fields": {column: {"inputFields": [field]}}}},
+    }
+    common: dict[str, Any] = {
+        "producer": "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "eventTime": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "run": {"runId": run_id},
+        "job": {"namespace": CHECKS, "name": _JOB},
+        "inputs": [{"namespace": _STORE, "name": source, "facets": {}}],
+        "outputs": [output],
+    }
+    bodies = {kind: json.dumps(common | {"eventType": kind}).encode() for kind in (START, COMPLETE, FAIL)}
+    return CanaryRun(run_id=run_id, column=column, bodies=bodies)
+
 
 STORED, FOLDED, ARRIVAL, WITHDRAWAL = "blob", "fold", "catalog", "withdrawal"
 """The hops after both events were accepted."""
@@ -198,3 +245,57 @@ def _awaited(look: Callable[[], bool], end: float) -> tuple[float, bool]:
     while not (is_there := look()) and time.monotonic() <= end:
         time.sleep(_PAUSE)
     return time.monotonic() - start, is_there
+
+
+OWNER = "timer"
+_PATIENCE = 60.0
+"""Seconds: the sweeper waits meanwhile. Twice this is the longest gap between two sweeps because of a canary."""
+
+
+_AGAIN = timedelta(minutes=5)
+"""When one is sent after one that failed: a swap or a restart is over by then, and the alert ends with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryOptions:
+    """How the sweeper posts an event to the receiver, the time between two canaries, and its patience in seconds."""
+
+    send: Callable[[bytes], SendAnswer]
+    every: timedelta
+    patience: float = _PATIENCE
+
+
+def canary_due(context: PublishContext, names: Names, options: CanaryOptions | None) -> None:
+    """Send a canary if one is due, and report how it went. Nothing without options, and in shadow mode.
+
+    One that failed, or that a killed sweeper left, is withdrawn again first. Failures of the way are reported, and do
+    not fail the sweep.
+    Raises StorageUnavailable only where the time of the next one cannot be stored.
+    """
+    if options is None or context.publishing.shadow:
+        return
+    storage, now = context.storage, context.publishing.now()
+    position = CANARY.load(storage)
+    if position and now < position.due:
+        return
+    canary = Canary(context=context, names=names, send=options.send, owner=OWNER, patience=options.patience)
+    run = canary.run()
+    next_position = CanaryPosition(due=now + options.every, withdrawal=run.bodies[FAIL].decode())
+    if position and position.withdrawal:
+        canary.send(position.withdrawal.encode())
+    CANARY.save(storage, next_position)
+    with context.publishing.telemetry.act(CANARY_ACT) as act:
+        problem = "unfinished"
+        try:
+            for hop in canary.hops(run):
+                problem = hop.problem
+                act.note(**{f"{hop.name.lower()}_seconds": round(hop.seconds, 3)})
+                if problem:
+                    act.note(hop=hop.name, problem=problem, outcome=hop.outcome)
+                    break
+        except (CatalogRefused, Retry) as error:
+            act.note(problem=type(error).__name__, outcome=str(error)[:200])
+            problem = type(error).__name__
+        act.note(state="failed" if problem else "arrived")
+    sooner = structs.replace(next_position, due=now + min(options.every, _AGAIN))
+    CANARY.save(storage, sooner if problem else structs.replace(next_position, withdrawal=""))

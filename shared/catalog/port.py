@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.atlas.types import TypeAction, TypeChange, type_changes
-from shared.completeness.score import CatalogDocumentation
+from shared.completeness import CatalogDocumentation
 
 AssetKey = tuple[str, str]
 """Type and qualified name."""

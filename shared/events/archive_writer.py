@@ -4,33 +4,39 @@
    contents, so the next worker continues with the same file after any crash.
 2. The file is written, if it does not exist; then the index beside it, the counts of its events by state, and the blobs
    in `events` are deleted. The caller then notes in the records of the runs that these events are archived, and ends
-   the batch. Until it is ended, `status` counts its events once (`shared/reading/received.py`).
+   the batch. Until it is ended, `status` counts its events once (`shared/reading/reader.py`).
 
 All steps are idempotent, also beside a sweeper that lost its lease: only one file of a batch is ever written, and no
 batch begins before the recorded one is done. Only in place of a damaged file another one is written, under another
 name, while all blobs are there.
+
+Retention: files of the archive that are old enough are deleted, with their counts. Their lineage stays on record.
 """
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
 import msgspec
 
-from shared.concurrency.parallel_map import ParallelMap
+from shared.concurrency import ParallelMap
 from shared.errors import WriteConflict
-from shared.events.archive_format import Line, member_of, with_content
-from shared.events.archive_index import (
+from shared.events.archive import (
     ArchiveMissing,
     IndexedRun,
+    Line,
     all_members_in,
     file_of,
     index_of,
     indexed_run,
     indexes_below,
+    is_index,
+    member_of,
+    read_index,
+    with_content,
     write_index,
 )
 from shared.records.cells import PackedCell
@@ -268,3 +274,30 @@ def _line(storage: Storage, item: Item) -> Line | None:
         ignored=reason_of_ignored(item.blob) if item.ignored else None,
     )
     return with_content(line, packed)
+
+
+def delete_old(storage: Storage, moment_before: datetime) -> Iterator[int]:
+    """Delete the files that were written before then; how many events were in each, one by one as it is asked for.
+
+    A file that is damaged stays, because it may be mended from a copy; one that an immutability policy keeps stays
+    until the policy lets it go.
+    """
+    kept = 0
+    for fact in storage.blobs(ARCHIVE):
+        if fact.arrived >= moment_before or is_index(fact.name):
+            continue
+        try:
+            events = sum(len(run.names) for run in read_index(storage, fact.name))
+            if not events:
+                file = storage.get(ARCHIVE, fact.name) or b""
+                events = sum(len(member.lines) for member in all_members_in(fact.name, file))
+        except ArchiveMissing as error:
+            _LOG.error("kept in the archive file=%s error=%s", fact.name, error)
+            continue
+        if not delete_file(storage, fact.name):
+            kept += 1
+            continue
+        _LOG.info("deleted from the archive file=%s events=%d", fact.name, events)
+        yield events
+    if kept:
+        _LOG.info("kept in the archive by an immutability policy files=%d", kept)

@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from shared.errors import GivenUp, Quarantined, Refused
-from shared.events.archive_format import DAMAGED
-from shared.events.archive_index import job_in_archive
+from shared.events.archive import DAMAGED, job_in_archive
 from shared.records.cells import cells_of, record_of
 from shared.secrets import text_without_secrets
 from shared.storage.locking import RowAddress, Swapped, compare_and_swap
 from shared.storage.port import Row, Storage
 from shared.storage_layout import APPLICATIONS, DEAD_LETTERS, StoredEvent, event_of_blob
-from shared.telemetry.kinds import LETTER
-from shared.telemetry.port import SILENT, Telemetry
+from shared.telemetry.port import LETTER, SILENT, Telemetry
 
 DISCARDED = "discarded"
 """Why an event is skipped whose dead letter was discarded."""

@@ -10,7 +10,7 @@ from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 
-from shared.events.archive_index import IndexedRun, indexes_below
+from shared.events.archive import IndexedRun, indexes_below
 from shared.storage.port import Storage
 from shared.storage_layout import EVENTS, StoredEvent, event_of_blob
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from shared.applications.partition import read_record, read_state
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost
-from shared.events.archive_index import stored_packed
+from shared.events.archive import stored_packed
 from shared.forwarding.event import EndedRun, JobKey, dataset_names, run_content
 from shared.forwarding.rules import Mode, TargetRule
 from shared.model import Contribution, Process
@@ -16,8 +16,7 @@ from shared.openlineage.selection import MATCH_ALL, GlobFilter
 from shared.records.states import State
 from shared.storage.port import Storage
 from shared.storage_layout import digest_in_reference, digest_of, event_of_reference
-from shared.translation.aggregate import aggregate
-from shared.translation.path_filter import published, with_excluded
+from shared.translation.aggregate import aggregate, published, with_excluded
 from shared.translation.run.exposures import is_declared
 
 COMPLETE, RUNNING = "COMPLETE", "RUNNING"

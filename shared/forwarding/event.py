@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from shared.lineage.places import job_of
+from shared.lineage.dataset_facts import job_of
 from shared.model import NOTHING_DECLARED, Asset, ColumnEdge, Declared, EdgeKind, Process, Span
-from shared.naming.canonical import canonical
+from shared.naming.names import canonical
 from shared.naming.stores.families import NO_ENVIRONMENT, Identity, RunEnvironment
-from shared.openlineage.operations import UNKNOWN, split_job_name
+from shared.openlineage.selection import UNKNOWN, split_job_name
 from shared.storage_layout import digest_of
 from shared.translation.process.union import ALL_ROWS
 

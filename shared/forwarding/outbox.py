@@ -15,9 +15,9 @@ from enum import StrEnum
 
 from shared.forwarding.event import JobKey
 from shared.forwarding.rules import ForwardRules
-from shared.outbox.receivers import Pause, pause_of
-from shared.records.backoff import Backoff
+from shared.outbox import Pause, pause_of
 from shared.records.cells import cells_of, record_of
+from shared.records.waits import Backoff
 from shared.storage.locking import RowAddress
 from shared.storage.port import Operation, OperationKind, Row, Storage
 from shared.storage_layout import FORWARD, stamp

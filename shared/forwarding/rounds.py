@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
 
-from shared.concurrency.parallel_map import ParallelMap
+from shared.concurrency import ParallelMap
 from shared.errors import ContentLost
 from shared.forwarding.content import RunReader, SettledRun
 from shared.forwarding.outbox import (
@@ -37,8 +37,8 @@ from shared.forwarding.port import Target
 from shared.forwarding.rules import ForwardRules, Mode, TargetRule
 from shared.http_errors import Answer, Never, NotNow, Taken
 from shared.openlineage.selection import MATCH_ALL, GlobFilter
-from shared.outbox.receivers import MAX_KEPT, Receiver, deliver
-from shared.records.checkpoint import Checkpoint
+from shared.outbox import MAX_KEPT, Receiver, deliver
+from shared.records.control import Checkpoint
 from shared.records.publish_queue import FORWARD_KIND, Mark, clear_marks, forward_marks, leave_marks
 from shared.storage.locking import LeaseSession, start_session
 from shared.storage.port import Storage

@@ -23,8 +23,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from shared.errors import Misconfigured
-from shared.rules_file.keys import TEXT, Key, ValueKind, list_of, one_of
-from shared.rules_file.reading import RulesReader, did_you_mean, matcher
+from shared.rules_file import TEXT, Key, RulesReader, ValueKind, did_you_mean, list_of, matcher, one_of
 
 
 class TargetKind(StrEnum):

@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from shared.lineage.document import Dataset, Edge, Kind, LineageDocument
 from shared.lineage.graph import without_foreign
-from shared.rules_file.reading import matcher
+from shared.rules_file import matcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

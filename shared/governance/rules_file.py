@@ -39,7 +39,7 @@ from shared.governance.rules import (
     Term,
     Wanted,
 )
-from shared.rules_file.keys import (
+from shared.rules_file import (
     FOREIGN_LINEAGE,
     SPAN,
     TEXT,
@@ -47,13 +47,15 @@ from shared.rules_file.keys import (
     YES_OR_NO,
     Key,
     Keys,
+    RulesEntry,
+    RulesReader,
     ValueKind,
+    did_you_mean,
     number_to,
     one_of,
     one_or_more,
     text_of,
 )
-from shared.rules_file.reading import RulesEntry, RulesReader, did_you_mean
 
 _CERTIFIED = "certified"
 

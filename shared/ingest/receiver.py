@@ -1,27 +1,46 @@
-"""Receiving: validate, select, store. An event is answered with a 2xx only after it is safely stored."""
+"""Receiving: validate, select, store, answer. An event is answered with a 2xx only after it is safely stored.
+
+The answers to senders: one place for both paths.
+
+    kept, ignored            201
+    forwarded by ourselves   508
+    the sender's fault       4xx, as application/problem+json (RFC 9457), with the field where it is known
+    storage pushes back      429 and Retry-After
+    storage is away          503 and Retry-After
+
+A Java listener retries a 429 or 503 once, if the wait is shorter than its own five seconds, and then drops the event.
+So only these two errors have such an answer, with a short wait.
+
+What ignored jobs write: a row for each data set, so that nobody takes it for a source of which all is known.
+
+Only events that the settings ignore count (`BY_SETTINGS`): those of the built-in rules can have no lineage.
+"""
 
 import codecs
 import gzip
+import json
 import logging
+import random
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.errors import Refused, StorageUnavailable, TooLarge, Unreadable
+from shared.errors import Refused, StorageBusy, StorageUnavailable, TooLarge, Unreadable
 from shared.events.event_row import EventRow
-from shared.ingest.batch_events import events_of
-from shared.ingest.body_limits import turn_for
-from shared.ingest.excluded_writes import note_excluded_writes
+from shared.ingest.bodies import events_of, turn_for
 from shared.openlineage.decoding import Event, decode
-from shared.openlineage.selection import BY_SETTINGS, DEFAULT_SELECTION, EventFilter, Ignore, select
-from shared.secrets import short_text, text_without_secrets
+from shared.openlineage.selection import BY_SETTINGS, DEFAULT_SELECTION, NO_WRITE, EventFilter, Ignore, select
+from shared.openlineage.wire import Dataset
+from shared.secrets import short_text, text_without_secrets, without_secrets
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
     APPLICATIONS,
     EVENTS,
+    EXCLUDED,
+    EXCLUDED_WRITE,
     IGNORED,
     LONGEST_JOB_NAME,
     REFUSED,
@@ -30,8 +49,38 @@ from shared.storage_layout import (
     stamp,
     stored,
 )
-from shared.telemetry.kinds import BATCH, EVENT, ActKind
-from shared.telemetry.port import SILENT, Act, Telemetry
+from shared.telemetry.port import BATCH, EVENT, SILENT, Act, ActKind, Telemetry
+
+_MAX_TABLES = 4000
+"""Characters."""
+
+
+def note_excluded_writes(storage: Storage, event: Event) -> None:
+    """Write the rows of an ignored event's outputs, none if it does not say that they were written. Raises
+    StorageUnavailable.
+    """
+    if event.body and event.type not in NO_WRITE:
+        rows = {row.key: row for row in _rows(event, event.body.outputs or ())}
+        if rows:
+            storage.upsert_all(EXCLUDED, list(rows.values()))
+
+
+def _rows(event: Event, outputs: tuple[Dataset, ...] | list[Dataset]) -> Iterator[Row]:
+    for output in outputs:
+        namespace, name = without_secrets(output.namespace, output.name)
+        symlinks = output.facets.symlinks.identifiers if output.facets and output.facets.symlinks else None
+        tables = "\n".join(sorted({link.name for link in symlinks or ()}))
+        yield Row(
+            partition=EXCLUDED_WRITE,
+            key=digest_of(f"{namespace}\n{name}".encode()),
+            values={
+                "namespace": namespace,
+                "name": name,
+                "tables": tables[:_MAX_TABLES],
+                "last": event.time.isoformat(),
+            },
+        )
+
 
 _LOG = logging.getLogger("throughline.receive")
 
@@ -271,3 +320,68 @@ def _gunzipped(body: bytes, most_bytes: int) -> bytes:
     if unpacker.unused_data:
         raise Unreadable("Something follows the gzip body's end")
     return raw
+
+
+_LONGEST_WAIT = 2
+"""Seconds; a whole number, at random, so that senders do not retry all at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Status, body, its media type, and further headers."""
+
+    status: int
+    body: str
+    kind: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def kept(receipt: Receipt) -> Answer:
+    """The event is stored, or set aside with a reason."""
+    outcome = {"status": "ignored", "reason": receipt.ignored} if receipt.ignored else {"status": "kept"}
+    omitted = {"omitted": receipt.omitted} if receipt.omitted else {}
+    body = {**outcome, "run": receipt.run_id, "event": receipt.digest, **omitted}
+    return Answer(status=201, body=json.dumps(body))
+
+
+def batch_kept(receipt: BatchReceipt) -> Answer:
+    """200 for every batch that was read, as the specification has it: the body says which events failed, and why."""
+    return Answer(status=200, body=json.dumps(receipt.document))
+
+
+def no_such_path() -> Answer:
+    """Neither of the two paths that take events."""
+    return _problem(404, "There is no such path", "Post an event to v1/lineage, or an array to v1/lineage/batch")
+
+
+def own_event() -> Answer:
+    """What this installation forwards itself: it would be stored and forwarded again, without an end."""
+    return _problem(508, "This receiver is that of the sender", "Forward to another address: this one is our own")
+
+
+def refused(refusal: Refused) -> Answer:
+    """The sender must mend something."""
+    more = {"field": refusal.field} if refusal.field else {}
+    return _problem(refusal.status, refusal.title, refusal.detail, more=more)
+
+
+def retry_later(error: StorageUnavailable) -> Answer:
+    """Storage does not answer or is busy, and nothing is wrong with the event: the sender should send it again."""
+    wait = {"Retry-After": str(random.randint(1, _LONGEST_WAIT))}
+    if isinstance(error, StorageBusy):
+        return _problem(429, "Storage is busy, send it again more slowly", str(error), headers=wait)
+    return _problem(503, "Storage is away, send it again", str(error), headers=wait)
+
+
+def _problem(
+    status: int,
+    title: str,
+    detail: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    more: Mapping[str, str] | None = None,
+) -> Answer:
+    # A listener logs the answer: it quotes no password that the event had.
+    detail = text_without_secrets(detail)
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **(more or {})}
+    return Answer(status=status, body=json.dumps(body), kind="application/problem+json", headers=headers or {})

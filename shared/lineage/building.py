@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from shared.lineage.dataset_facts import Amount, DatasetFacts
+from shared.lineage.dataset_facts import PLACEHOLDER_TYPE, Amount, DatasetFacts, dataset_of, job_of, tag_name
 from shared.lineage.document import (
     FOREIGN_NAMESPACE,
     FORMAT,
@@ -19,7 +19,6 @@ from shared.lineage.document import (
     Tag,
     kind_of,
 )
-from shared.lineage.places import PLACEHOLDER_TYPE, dataset_of, job_of, tag_name
 from shared.model import (
     ANY_EXCLUDED,
     DIRECT,

@@ -1,26 +1,36 @@
-"""Publish what is missing: write all processes on record to a catalog that is new, was lost, or was not written to.
+"""Publish what is missing: write all processes on record to a catalog that is new, was lost, or was not written to; and
+those that were computed elsewhere, by the lake.
 
 First the publish queue is published, which is long after shadow mode, a replay or an outage. Then each process that the
 ledger has as written is looked up in the catalog, by name and many in a call, and written again if it is missing. The
 publisher does all the writing, by its own rules and at its own rate. One batch is in memory at a time, and a checkpoint
 in `control` records the position.
+
+Processes of the lake are written by the publisher's writer too, under the publisher's lease: the ledger records what is
+written, unchanged processes are not sent. So it may be stopped and started again, while the publisher works.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from shared.atlas.entities import process_entity
 from shared.catalog.port import batches
 from shared.errors import CatalogUnavailable, WriteConflict
-from shared.publishing.context import PublishContext, Published, PublishOptions
+from shared.model import Process
+from shared.publishing.context import PublishContext, Published, PublishOptions, turn
+from shared.publishing.planning import Plan
 from shared.publishing.publisher import Publisher
+from shared.publishing.settling import Settler, error_text
 from shared.publishing.shadow import leave_shadow_mode
-from shared.records.checkpoint import Checkpoint
-from shared.records.ledger import LedgerEntry, ledger_entries, request_rewrite
-from shared.records.publish_queue import enqueue, present_pause, read_queue
+from shared.publishing.writing import CatalogWriter
+from shared.records.control import Checkpoint
+from shared.records.ledger import LedgerEntry, ledger_entries, ledger_entry, request_rewrite
+from shared.records.publish_queue import QueueEntry, enqueue, present_pause, read_queue
 from shared.records.states import LedgerState
 from shared.storage.port import Storage
-from shared.storage_layout import QUEUE_PARTITION, SHADOW
+from shared.storage_layout import QUEUE_PARTITION, SHADOW, process_key
+from shared.translation.aggregate import published, with_excluded
 
 _CHECKPOINT = Checkpoint(name="publish", position=str)
 _OTHERS = 1.0
@@ -209,3 +219,64 @@ def _written(storage: Storage, after: str) -> Iterator[LedgerEntry]:
 def _missing(context: PublishContext, batch: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
     there = context.catalog.read_processes([entry.qualified_name for entry in batch])
     return [entry for entry in batch if entry.qualified_name not in there]
+
+
+def import_processes(
+    context: PublishContext,
+    processes: Iterable[Process],
+    *,
+    note: Callable[[Published], None] = lambda _: None,
+    wait: Callable[[float], None] = time.sleep,
+) -> Published:
+    """Write those of these processes that the catalog does not hold; returns counts, reported after each batch too.
+
+    Raises WriteConflict when another publisher never ends, CatalogUnavailable and StorageUnavailable: what was written
+    is on record, so call it again. Refused processes, and those that bring about a 500 in a call of their own, are
+    counted, and do not stop others. Shadow mode writes nothing.
+    """
+    published, options = Published(), context.publishing
+    if options.shadow:
+        return published
+    for batch in batches(processes, options.batch):
+        with turn(context, wait=wait) as session:
+            holding = replace(options, heartbeat=session.may_continue)
+            _import_batch(replace(context, publishing=holding), batch, published)
+        note(published)
+    return published
+
+
+def _import_batch(context: PublishContext, batch: Sequence[Process], published: Published) -> None:
+    """Write these processes in as few calls as the catalog accepts."""
+    plans: list[Plan] = []
+    for process in batch:
+        plan = _plan(context, process)
+        if plan is None:
+            continue
+        if plan.entry.landing.is_open(context.publishing.now()):
+            published.postponed += 1
+        elif plan.unchanged:
+            published.unchanged += 1
+        else:
+            plans.append(plan)
+    writer = CatalogWriter(context=context, settler=Settler(context=context, published=published))
+    for refusal in writer.write_batch(plans):
+        published.refused += 1
+        published.error = error_text(refusal.error)
+    context.assets.flush(context.storage)
+
+
+def _plan(context: PublishContext, process: Process) -> Plan | None:
+    """A publisher's plan without an entry in the publish queue; None where none of its data sets is published."""
+    shown_process = published(with_excluded(process, context.publishing.paths))
+    if shown_process is None:
+        return None
+    entity = process_entity(shown_process, with_indirect=context.publishing.with_indirect)
+    key = process_key(shown_process.qualified_name)
+    return Plan(
+        queue_entry=QueueEntry(target=key, isolated=True),  # alone it may fail without ending the import
+        entry=ledger_entry(context.storage, key),
+        entity=entity,
+        process=shown_process,
+        unresolved_fingerprint=entity.fingerprint,
+        imported=True,
+    )

@@ -14,12 +14,11 @@ from msgspec import structs
 
 from shared.catalog.port import AssetKey, Catalog, ProcessLinks, batches
 from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
-from shared.publishing.context import PublishContext
-from shared.publishing.publisher_lease import remove_unlinked, turn
+from shared.publishing.context import PublishContext, remove_unlinked, turn
 from shared.publishing.resolution import Lookup, merged_record
 from shared.publishing.settling import error_text
 from shared.records.assets import AssetRecord, all_assets
-from shared.records.checkpoint import RECONCILE
+from shared.records.control import RECONCILE
 from shared.records.ledger import request_rewrite
 from shared.records.publish_queue import enqueue, present_pause
 from shared.storage_layout import process_key

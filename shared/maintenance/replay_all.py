@@ -5,11 +5,19 @@ that are there are compared and corrected, one application at a time, so that pu
 empty, publishing is held back, because half of the record would remove lineage: the newest applications are computed
 first, and a process is published as soon as it is finished. It is when an application that has completed began after
 the last event of all that are left, which it supersedes.
+
+The format before this one has events without their application in the names of blobs, files of the archive without an
+index, and tables that are not read. Conversion gives each event the name that it has now, and unpacks such files: their
+events are archived again once their runs are closed. Each step may be repeated. The rows that are made from events are
+left to a replay of everything.
 """
 
+import gzip
 import heapq
+import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -17,20 +25,98 @@ from shared.applications.partition import OpenApplication, counting_events
 from shared.applications.processor import ApplicationProcessor
 from shared.applications.recompute import recompute, recomputed
 from shared.applications.state import RunRecord
+from shared.errors import Refused
+from shared.events.archive import DAMAGED, all_lines, index_of, is_index
+from shared.events.dead_letters import dead_letters
 from shared.events.stored_runs import ArchivedRun, StoredRun, archived_below, runs_below
-from shared.maintenance.replay import ReplayedApplication, replay_application
-from shared.maintenance.stored_application import unrecorded
+from shared.maintenance.replay import ReplayedApplication, replay_application, unrecorded
+from shared.openlineage.decoding import decode
 from shared.publishing.context import PublishContext
 from shared.publishing.publisher import Publisher
-from shared.reading.progress import Progress, counted, no_progress
-from shared.records.checkpoint import Checkpoint
-from shared.records.format_version import note_versions
+from shared.reading.values import Progress, counted, no_progress
+from shared.records.control import Checkpoint, note_versions, stored_versions
 from shared.records.publish_queue import hold_publishing, release_publishing
 from shared.records.states import State
 from shared.storage.port import Storage
-from shared.storage_layout import APPLICATIONS, PROCESSES, stamp
+from shared.storage_layout import (
+    APPLICATIONS,
+    ARCHIVE,
+    CHECKPOINT,
+    CONTROL,
+    DEAD_LETTERS,
+    EVENTS,
+    IGNORED,
+    PROCESSES,
+    PUBLISH_QUEUE,
+    QUEUE_PARTITION,
+    StoredEvent,
+    moment,
+    stamp,
+    stored,
+)
 from shared.sweeping.listing import SWEEP
 from shared.translation.run.merging import merge_run
+
+_LAYOUT = 2
+_BLOB = re.compile(
+    r"\d{4}/\d\d/\d\d/\d\d/(?P<run>[0-9a-f-]{36})/(?P<time>\d{8}T\d{12}Z)_(?P<type>[A-Z]+)_(?P<digest>[0-9a-f]{32})"
+    r"\.json\.gz"
+)
+_ROWS = ((PUBLISH_QUEUE, QUEUE_PARTITION), (CONTROL, CHECKPOINT), (CONTROL, "retry"), (CONTROL, "archive"))
+"""Rows of tables that go on, whose keys or cells mean something else now."""
+
+
+def is_of_before(storage: Storage) -> bool:
+    """Whether the stored data has the format before."""
+    versions = stored_versions(storage)
+    return versions is not None and versions.layout == _LAYOUT
+
+
+def convert(storage: Storage, progress: Progress = no_progress) -> Iterator[str]:
+    """Convert what has the format before, and yield the name of each blob and file once it is converted. Raises
+    ArchiveMissing for a damaged file.
+    """
+    if is_of_before(storage):
+        for table, partition in _ROWS:
+            for row in list(storage.partition(table, partition)):
+                storage.delete(table, partition, row.key)
+    letters = {letter.blob: letter for letter in dead_letters(storage)}
+    for fact in counted(progress, "events", storage.blobs(EVENTS)):
+        if _BLOB.fullmatch(fact.name) and (packed := storage.get(EVENTS, fact.name)) is not None:
+            name = _name_now(fact.name, packed)
+            storage.put_new(EVENTS, name, packed)
+            if fact.name in letters:
+                storage.replace(DEAD_LETTERS, replace(letters[fact.name], blob=name).row())
+            storage.delete_blob(EVENTS, fact.name)
+            yield fact.name
+    names = [fact.name for fact in storage.blobs(ARCHIVE)]
+    indexes = {name for name in names if is_index(name)}
+    for file in counted(progress, "files of the archive", names):
+        if file not in indexes and index_of(file) not in indexes:
+            for line in all_lines(storage, file):
+                packed = line.packed if line.event is None else gzip.compress(line.event.encode(), mtime=0)
+                container = IGNORED if line.ignored else EVENTS
+                storage.put_new(container, _name_now(line.blob, packed or b""), packed or b"")
+            storage.delete_blob(ARCHIVE, file)
+            yield file
+
+
+def _name_now(name: str, packed: bytes) -> str:
+    """The name that an event's blob has now, by the one before and its gzip."""
+    parts = _BLOB.fullmatch(name)
+    if not parts:
+        return name
+    application = parts["run"]
+    with suppress(Refused, *DAMAGED):
+        application = stored(decode(gzip.decompress(packed)), parts["digest"]).application
+    return StoredEvent(
+        application=application,
+        run_id=parts["run"],
+        time=moment(parts["time"]),
+        type=parts["type"],
+        digest=parts["digest"],
+    ).blob
+
 
 _HOUR = len("2026/11/21/13/")
 _MAX_HOURS = 8

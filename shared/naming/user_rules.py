@@ -26,12 +26,10 @@ from itertools import zip_longest
 from string import Formatter
 from typing import Any
 
-from shared.naming.canonical import canonical
-from shared.naming.names import RULES, Names
+from shared.naming.names import RULES, Names, canonical
 from shared.naming.stores.databases import workspace_folded
 from shared.naming.stores.families import NamingRule, rule
-from shared.rules_file.keys import SUBTABLE, Key, ValueKind
-from shared.rules_file.reading import RulesEntry, RulesReader
+from shared.rules_file import SUBTABLE, Key, RulesEntry, RulesReader, ValueKind
 
 # Regular expressions that could backtrack for ever on hostile names are refused. Python's engine backtracks: a repeat
 # inside a repeat takes exponential time, and each further `.*` multiplies the time by the name's length. Neither is

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from shared.openlineage.connectors import CONNECTORS, with_copied_sources
 from shared.openlineage.decoding import ENDS, FLINK, RUNNING, Event
 from shared.openlineage.facets import Exposures, Level, description_in, owner_names, tag_values
 from shared.openlineage.run import (
+    CONNECTORS,
     NO_SPARK_PROPERTIES,
     DatasetKey,
     Explicit,
@@ -22,6 +22,7 @@ from shared.openlineage.run import (
     correct_legacy_names,
     explicit_lineage,
     has_explicit_lineage,
+    with_copied_sources,
     with_sources,
 )
 from shared.openlineage.run_facets import Captured, JobName, Parent, PlanFacet, RunFacets, SparkProperties

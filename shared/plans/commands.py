@@ -14,8 +14,20 @@ from shared.openlineage.facets import Transformation
 from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.wire import InputField, OutputField
 from shared.plans.evaluation import Context, EvaluatedColumn, Evaluation
-from shared.plans.nodes.document import Node, UnreadablePlan, kind, nodes, ref
-from shared.plans.nodes.flow import FILTER, IDENTITY, JOIN, Flow, FlowStep, decides, united
+from shared.plans.nodes.document import (
+    FILTER,
+    IDENTITY,
+    JOIN,
+    Flow,
+    FlowStep,
+    Node,
+    UnreadablePlan,
+    decides,
+    kind,
+    nodes,
+    ref,
+    united,
+)
 from shared.plans.nodes.texts import Text, text_of, together
 from shared.plans.places import places_of
 

@@ -7,21 +7,29 @@ from dataclasses import dataclass, field
 import msgspec
 
 from shared.openlineage.run import DatasetKey
-from shared.plans.nodes.document import Document, Id, Node, UnreadablePlan, children, id_of, kind, nodes, ref
-from shared.plans.nodes.expressions import flow_of, flow_with_parts
-from shared.plans.nodes.flow import (
+from shared.plans.nodes.document import (
     CHANGE,
     COPY,
     DECIDES,
     FILTER,
     NOTHING,
+    Document,
     Flow,
     FlowSource,
     FlowStep,
+    Id,
+    Node,
+    UnreadablePlan,
+    children,
     decides,
+    id_of,
+    kind,
+    nodes,
+    ref,
     through,
     united,
 )
+from shared.plans.nodes.expressions import flow_of, flow_with_parts
 from shared.plans.nodes.parts import Columns
 from shared.plans.nodes.texts import Text, Texts, text_of
 from shared.plans.places import (

@@ -10,8 +10,7 @@ from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.run_facets import PlanFacet
 from shared.plans.commands import NO_PLACE, ROW_CHANGES, output_at, relation_of
 from shared.plans.evaluation import Evaluated, EvaluatedColumn, Evaluation
-from shared.plans.nodes.document import Document, Node, UnreadablePlan, kind, nodes, ref, unpack
-from shared.plans.nodes.flow import NOTHING
+from shared.plans.nodes.document import NOTHING, Document, Node, UnreadablePlan, kind, nodes, ref, unpack
 from shared.plans.places import ReadQuery, places_of, read_nothing
 from shared.plans.rules import MADE_BY_CODE, RULES
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from shared.plans.evaluation import Context, Evaluated, EvaluatedColumn, Rule, column_of
-from shared.plans.nodes.document import Node, children, kind, nodes, ref
-from shared.plans.nodes.flow import (
+from shared.plans.nodes.document import (
     CHANGE,
     COPY,
     FILTER,
@@ -23,9 +22,14 @@ from shared.plans.nodes.flow import (
     ArrayFlow,
     Flow,
     FlowStep,
+    Node,
     StructureFlow,
+    children,
     decides,
     joined,
+    kind,
+    nodes,
+    ref,
     through,
     united,
 )

@@ -29,7 +29,7 @@ from shared.model import Asset, AssetSchema, Process
 from shared.publishing.context import PublishContext
 from shared.publishing.planning import Plan
 from shared.records.assets import AssetRecord, ColumnReport, LastWrite, merged_reports
-from shared.records.landing import NEVER, Landing
+from shared.records.waits import NEVER, Landing
 from shared.secrets import text_without_secrets
 from shared.storage_layout import asset_key, digest_of
 from shared.translation.run.facts import describe_write

@@ -3,8 +3,12 @@
 The publisher is the only writer of a process's partition. One query reads the ledger and the parts, which say what each
 application contributes; parts that marks say are old are taken from the headers of their applications, and are written
 together with the ledger.
+
+A description shows facts of the process's last run. Only processes that are written need them.
 """
 
+import gzip
+import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,19 +19,23 @@ from operator import or_
 
 from msgspec import structs
 
-from shared.applications.parts import Part, PartContent, part_of
+from shared.applications.partition import read_record
 from shared.applications.state import LatestRun, content_digest
 from shared.atlas.entities import ProcessEntity, process_entity
+from shared.errors import ThroughlineError
+from shared.events.archive import DAMAGED
 from shared.model import ApplicationTimes, Asset, Process, Span
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.merging import merge
 from shared.publishing.context import PublishContext, PublishOptions
-from shared.publishing.headers import Headers
+from shared.publishing.headers import Headers, Part, PartContent, part_of
 from shared.records.ledger import LedgerEntry
 from shared.records.publish_queue import Mark, QueueEntry
 from shared.records.states import LedgerState
 from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Row, Storage
-from shared.storage_layout import CATALOG, PROCESSES
-from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate
-from shared.translation.path_filter import published, with_excluded
+from shared.storage_layout import CATALOG, EVENTS, PROCESSES, event_of_reference
+from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate, published, with_excluded
+from shared.translation.run.facts import describe_run
 
 _COMPLETE = "COMPLETE"
 _OPERATIONS = MAX_OPERATIONS // 2
@@ -324,3 +332,32 @@ def latest_runs(loaded: Mapping[str, PartContent]) -> list[tuple[str, LatestRun]
     """The last run of each application, the latest first."""
     runs = [(application, content.latest) for application, content in loaded.items() if content.latest]
     return sorted(runs, key=lambda pair: (pair[1].time, pair[1].run_id), reverse=True)
+
+
+_LOG = logging.getLogger("throughline.last_run")
+
+
+def last_run(context: PublishContext, plan: Plan) -> str:
+    """The facts of the last run in a few lines; empty where unknown. Its events are read where its SQL is shown."""
+    if plan.latest is None or plan.process is None:
+        return ""
+    application, run = plan.latest
+    statement = statement_of(context.storage, application, run.run_id) if context.publishing.with_statement else ""
+    return describe_run(run.facts, plan.process, statement)
+
+
+def statement_of(storage: Storage, application: str, run_id: str) -> str:
+    """The SQL of a run of an application, from its events; empty where these were archived or can't be read."""
+    try:
+        record = read_record(storage, application, run_id)
+        events = _events(storage, run_id, record.events) if record and not record.values else ()
+    except (ThroughlineError, *DAMAGED) as error:
+        _LOG.warning("statement not shown run=%s error=%s", run_id, error)
+        return ""
+    events = (*(record.values if record else ()), *events)
+    return merge(events).statement if events else ""
+
+
+def _events(storage: Storage, run_id: str, references: tuple[str, ...]) -> tuple[Event, ...]:
+    blobs = (storage.get(EVENTS, event_of_reference(run_id, reference).blob) for reference in references)
+    return tuple(decode(gzip.decompress(packed)) for packed in blobs if packed)

@@ -10,18 +10,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost, WriteConflict
-from shared.publishing.bisection import batch_size, shrink_to_fit
-from shared.publishing.context import PublishContext, Published, PublishOptions
+from shared.publishing.context import PUBLISHER, PublishContext, Published, PublishOptions
 from shared.publishing.headers import Headers
 from shared.publishing.planning import InFlight, Plan, Planner, read_process
-from shared.publishing.publisher_lease import PUBLISHER
-from shared.publishing.settling import Settler
+from shared.publishing.settling import Settler, batch_size, shrink_to_fit
 from shared.publishing.shadow import Rehearsal
 from shared.publishing.writing import CatalogWriter
 from shared.records.assets import AssetRecord, Change
 from shared.records.publish_queue import PublishQueue, QueueEntry, read_queue, resume_publishing
 from shared.storage.locking import LeaseSession, start_session
-from shared.telemetry.kinds import PUBLISHING
+from shared.telemetry.port import PUBLISHING
 
 _LOG = logging.getLogger("throughline.publish")
 

@@ -17,7 +17,7 @@ from shared.model import Asset, Column, Process
 from shared.naming.matching import Candidate, Rank, candidates, rank, search_terms
 from shared.publishing.context import PublishContext
 from shared.records.assets import AssetRecord
-from shared.records.checkpoint import RECONCILE
+from shared.records.control import RECONCILE
 
 _MAX_RESULTS = 100
 """Results of a search that are ranked."""

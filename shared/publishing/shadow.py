@@ -12,11 +12,10 @@ import msgspec
 
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused
-from shared.publishing.bisection import Bisection
 from shared.publishing.context import PublishContext, PublishOptions
 from shared.publishing.placeholders import described, is_outdated, report_columns
 from shared.publishing.planning import Plan, execute
-from shared.publishing.settling import Refusal, Settler
+from shared.publishing.settling import Bisection, Refusal, Settler
 from shared.publishing.writing import CatalogWriter, kept_entry, reports_new_columns
 from shared.records.cells import PackedCell
 from shared.records.publish_queue import QueueEntry, Settled, enqueue

@@ -16,18 +16,16 @@ from msgspec import structs
 
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.publishing.bisection import Bisection
 from shared.publishing.context import PublishContext
-from shared.publishing.last_run import last_run
 from shared.publishing.placeholders import CALLS_TO_PLACE, describe, note_writes, place, report_columns, schema_digest
-from shared.publishing.planning import Plan, execute
+from shared.publishing.planning import Plan, execute, last_run
 from shared.publishing.resolution import resolve, resolved_entity
-from shared.publishing.settling import Refusal, Settler
+from shared.publishing.settling import Bisection, Refusal, Settler
 from shared.records.assets import AssetRecord
-from shared.records.landing import NEVER
 from shared.records.ledger import LedgerEntry, put_entry
 from shared.records.publish_queue import QueueEntry, Settled
 from shared.records.states import LedgerState
+from shared.records.waits import NEVER
 from shared.storage_layout import asset_key
 
 _TAKEN = 200

@@ -11,10 +11,8 @@ from datetime import datetime, timedelta
 
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.foreign.reading import ForeignReader
-from shared.foreign.remembered import POSITION, ForeignPosition, store_lineage, stored_lineage
-from shared.publishing.context import PublishContext
-from shared.publishing.publisher_lease import PUBLISHER
+from shared.foreign import POSITION, ForeignPosition, ForeignReader, store_lineage, stored_lineage
+from shared.publishing.context import PUBLISHER, PublishContext
 from shared.query.published_document import DOCUMENT, stored_parts
 from shared.storage.locking import LeaseSession, start_session
 from shared.telemetry.port import Fact

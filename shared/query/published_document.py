@@ -24,17 +24,17 @@ from msgspec import structs
 from shared.applications.partition import read_record
 from shared.classifying.attached import attached, with_classifications
 from shared.errors import ContentLost
-from shared.foreign.remembered import POSITION as FOREIGN_POSITION
-from shared.foreign.remembered import foreign_known
+from shared.foreign import POSITION as FOREIGN_POSITION
+from shared.foreign import foreign_known
 from shared.lineage.building import KnownProcess
-from shared.lineage.days.difference import difference, restored
+from shared.lineage.days import difference, restored
 from shared.lineage.document import FORMAT, Health, LineageDocument, UnreadableDocumentError, decoded, encoded
 from shared.model import QualityTest
 from shared.publishing.context import PublishOptions
 from shared.query.recorded_document import FAILURES, document_of_known, failed_processes, known_process
 from shared.reading.processes import RecordedProcess, recorded_process, recorded_processes
 from shared.records.assets import all_assets, read_assets, records_by_key
-from shared.records.checkpoint import Checkpoint
+from shared.records.control import Checkpoint
 from shared.records.publish_queue import Mark, clear_marks, document_marks, is_held
 from shared.storage.locking import start_session
 from shared.storage.port import Storage

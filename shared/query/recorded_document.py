@@ -8,26 +8,33 @@ from msgspec import structs
 
 from shared.catalog.port import AssetKey
 from shared.classifying.attached import attached, with_classifications
-from shared.foreign.remembered import foreign_known
+from shared.foreign import foreign_known
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.dataset_facts import Amount
 from shared.lineage.document import Health, LineageDocument
 from shared.model import Column, Process, QualityTest
 from shared.openlineage.selection import MATCH_ALL
 from shared.publishing.context import PublishOptions
-from shared.publishing.last_run import statement_of
+from shared.publishing.planning import statement_of
 from shared.publishing.resolution import resolve_names
-from shared.query.overdue_jobs import overdue_jobs
 from shared.reading.processes import RecordedProcess, recorded_processes
 from shared.reading.reader import RecordReader
 from shared.records.assets import AssetRecord, all_assets
 from shared.records.states import State
 from shared.storage.port import Storage
 from shared.storage_layout import EXCLUDED, EXCLUDED_WRITE
-from shared.translation.excluded_jobs import ExcludedWrite, Writes, excluded_jobs
-from shared.translation.path_filter import asset_names
+from shared.translation.aggregate import ExcludedWrite, Writes, asset_names, excluded_jobs
 from shared.translation.run.facts import RunFacts, amount_written
 from shared.translation.sql.statement_reader import redact
+from shared.watching.comparing.snapshot import Overdue, overdue
+
+
+def overdue_jobs(recorded: Iterable[RecordedProcess], now: datetime) -> Iterator[Overdue]:
+    """The processes that have not started when their own rhythm says."""
+    for recorded_process in recorded:
+        if found := overdue(recorded_process.process.qualified_name, recorded_process.starts, now):
+            yield found
+
 
 FAILURES = frozenset({"FAIL", "ABORT"})
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)

@@ -11,7 +11,7 @@ from shared.publishing.planning import ProcessRows, current, latest_runs, read_p
 from shared.publishing.resolution import resolve_names, resolved_entity
 from shared.records.assets import all_assets, read_assets
 from shared.storage.port import Storage
-from shared.translation.path_filter import published
+from shared.translation.aggregate import published
 from shared.translation.process.identity import is_check
 from shared.translation.run.facts import RunFacts
 

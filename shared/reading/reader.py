@@ -1,17 +1,331 @@
-"""The one way in which reports, queries, watching and commands read what is on record."""
+"""The one way in which reports, queries, watching and commands read what is on record: events, runs, one run by its id,
+and what was received.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+Runs are read from the rows of `applications`: one application is in memory at a time. The id of a run does not name its
+application, so the run is looked up in this order: an application of the same id (runs without a parent); where its
+id tells the time at which it was made (UUIDs of version 7, as OpenLineage's clients make them), the events of that hour
+and the next; all rows of `applications`; all indexes of the archive. The last two read much: `progress` is called.
 
-from shared.events.archive_index import stored_packed
-from shared.events.stored_runs import RunFilter
-from shared.reading.events import wanted_events
-from shared.reading.located_run import locate_run
-from shared.reading.progress import Progress, no_progress
-from shared.reading.received import ReceivedEvents
-from shared.reading.runs import all_applications, runs_of
-from shared.reading.values import EventRecord, LocatedRun, RecordedRun
+Received are the events of which a blob is stored, and those that the archive counts. While events are archived they are
+counted once: those that were listed are left out of the counts of a file that was written meanwhile.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from sys import intern
+from uuid import UUID
+
+from shared.applications.partition import OpenApplication, archived_before, read_open, read_record, whole
+from shared.applications.state import ApplicationState, RunRecord
+from shared.errors import ContentLost
+from shared.events.archive import IndexedRun, lines_in, raw_of, read_index, stored_packed, unpacked
+from shared.events.archive_writer import CountedFile, counted_files, pending_batch
+from shared.events.event_row import EventRow
+from shared.events.stored_runs import ArchivedRun, RunFilter, StoredRun, runs_below, stored_runs
+from shared.openlineage.merging import stronger_end
+from shared.reading.values import (
+    ArchivedEvents,
+    EventRecord,
+    LocatedRun,
+    Progress,
+    ReceivedEvent,
+    RecordedRun,
+    counted,
+    no_progress,
+)
+from shared.records.digest_set import DigestSet, combined_digest, shorts
+from shared.records.states import State
 from shared.storage.port import Storage
+from shared.storage_layout import (
+    APPLICATIONS,
+    ARCHIVE,
+    EVENT,
+    EVENTS,
+    IGNORED,
+    RUN,
+    digest_in_reference,
+    event_of_blob,
+    event_of_reference,
+    process_key,
+    reason_of_ignored,
+)
+
+
+def wanted_events(storage: Storage, run_filter: RunFilter, *, content: bool) -> Iterator[EventRecord]:
+    """The stored events that are wanted, ordered by hour, application and run."""
+    for run in stored_runs(storage, run_filter):
+        yield from events_of(storage, run, run_filter, content=content)
+
+
+def events_of(storage: Storage, run: StoredRun, run_filter: RunFilter, *, content: bool) -> Iterator[EventRecord]:
+    """The events of a run in one hour that are wanted; archived ones first."""
+    for archived in run.archived:
+        yield from _archived_events(storage, archived, run_filter, content=content)
+    jobs = _jobs(storage, run) if run.events else {}
+    for event in run.events:
+        job = jobs.get(event.digest, jobs.get("", ""))
+        if run_filter.fits(job):
+            raw = unpacked(storage.get(EVENTS, event.blob)) if content else None
+            yield EventRecord(event=event, job=job, container=EVENTS, blob=event.blob, raw=raw)
+
+
+def _archived_events(
+    storage: Storage, archived: ArchivedRun, run_filter: RunFilter, *, content: bool
+) -> Iterator[EventRecord]:
+    if not run_filter.fits(archived.run.job):
+        return
+    lines = lines_in(storage, archived.file, archived.run) if content else ()
+    raw = {line.digest: raw_of(line) for line in lines}
+    for event, outcome in zip(archived.run.events, archived.run.states, strict=True):
+        if run_filter.holds(event.time):
+            yield EventRecord(
+                event=event,
+                job=archived.run.job,
+                container=ARCHIVE,
+                blob=archived.file,
+                raw=raw.get(event.digest),
+                outcome=outcome,
+            )
+
+
+def _jobs(storage: Storage, run: StoredRun) -> dict[str, str]:
+    """The job's name by digest of an event that is not folded yet; of the others under an empty digest."""
+    record, _ = home_record(storage, run.application, run.run_id)
+    jobs = {"": record.job} if record else {}
+    if record is None or not record.digests >= {event.digest for event in run.events}:
+        prefix = f"{EVENT}{run.run_id}|"
+        for row in storage.partition(APPLICATIONS, run.application, since=prefix, before=f"{prefix}~"):
+            unfolded = EventRow.of(row)
+            jobs[unfolded.event.digest] = unfolded.job
+    return jobs
+
+
+def home_record(storage: Storage, application: str, run_id: str) -> tuple[RunRecord | None, str]:
+    """The record of a run, and the application to which it belongs. No record also where it can't be read."""
+    try:
+        record = read_record(storage, application, run_id)
+        if record and record.home:
+            return read_record(storage, record.home, run_id), record.home
+    except ContentLost:
+        return None, application
+    return record, application
+
+
+def runs_of(snapshot: OpenApplication) -> Iterator[RecordedRun]:
+    """The runs of an application, but for those that belong to another one."""
+    stand_ins = snapshot.state.stand_ins() if snapshot.state.is_entangled else None
+    for record in snapshot.records.values():
+        if not record.home:
+            yield recorded_run(snapshot.application, record, stand_ins)
+    for run_id, events in snapshot.by_run().items():
+        if run_id not in snapshot.records:
+            yield received_run(snapshot.application, run_id, events)
+
+
+def recorded_run(
+    application: str, record: RunRecord, stand_ins: Mapping[str, frozenset[str]] | None = None
+) -> RecordedRun:
+    """A run by its record. `stand_ins`: what staging elimination leaves of each process of its application; without
+    it each stands for itself.
+    """
+    processes = tuple(sorted({process for process, _ in record.contents}))
+    standing = processes
+    if stand_ins is not None:
+        standing = tuple(sorted({key for process in processes for key in stand_ins.get(process, ())}))
+    late = set(record.late)
+    counting = (*record.events, *(reference for reference in record.archived if reference not in late))
+    return RecordedRun(
+        run_id=record.run_id,
+        application=application,
+        state=record.verdict,
+        reason=intern(record.reason),
+        end=record.ended or "",
+        timed_out=record.timed_out,
+        closed=record.closed,
+        outcome=record.outcome,
+        last=record.seen.last if record.seen else None,
+        job=intern(record.job),
+        sender=intern(record.sender),
+        folded=shorts(map(digest_in_reference, counting)),
+        late=shorts(map(digest_in_reference, record.late)),
+        archived=shorts(map(digest_in_reference, record.archived)),
+        processes=processes,
+        standing=standing,
+        columns=record.columns,
+        plan_gaps=record.plan_gaps,
+        rows_from=record.rows_from,
+        plans_lost=record.plans_lost,
+        run_text=record.run_text,
+        omitted=record.omitted,
+        stated=record.stated,
+    )
+
+
+def received_run(application: str, run_id: str, events: Iterable[EventRow]) -> RecordedRun:
+    """A run of which no event is folded yet."""
+    run = RecordedRun(run_id=run_id, application=application, state=State.RECEIVED)
+    for row in events:
+        run = replace(
+            run,
+            end=stronger_end(run.end or None, row.event.end) or "",
+            last=max(run.last or row.event.time, row.event.time),
+            job=run.job or intern(row.job),
+            sender=run.sender or intern(row.sender),
+            run_text=run.run_text or row.run_text,
+        )
+    return run
+
+
+def all_applications(storage: Storage, progress: Progress) -> Iterator[OpenApplication]:
+    """All applications as far as their content is there: one scan of the table."""
+    scanned = counted(progress, "applications", storage.scan(APPLICATIONS))
+    for application, partition in groupby(scanned, key=lambda row: row.partition):
+        yield whole(storage, application, partition)
+
+
+_MADE_AT_TIME = 7
+"""The version of UUIDs that begin with their time, in milliseconds (RFC 9562, 5.7)."""
+
+
+def locate_run(storage: Storage, run_id: str, application: str, progress: Progress) -> LocatedRun | None:
+    """A run with its events; None where nothing of it is stored."""
+    for applications, folders in _places(storage, run_id, application, progress):
+        for place in sorted(applications):
+            located = _run_in(storage, place, run_id, folders)
+            if located:
+                return located
+    return None
+
+
+def _places(storage: Storage, run_id: str, application: str, progress: Progress) -> Iterator[tuple[set[str], set[str]]]:
+    """The applications in which a run may be, and the folders in which events of it lie."""
+    yield {application} - {""}, set()
+    yield {run_id}, set()
+    for hour in _hours(run_id):
+        yield _found(run_id, counted(progress, "runs of its hour", runs_below(storage, hour)))
+    yield set(_applications_with(storage, run_id, progress)), set()
+    yield _found(run_id, counted(progress, "stored runs", runs_below(storage, "")))
+
+
+def _found(run_id: str, runs: Iterable[StoredRun]) -> tuple[set[str], set[str]]:
+    places = [(run.application, f"{run.folder}/") for run in runs if run.run_id == run_id]
+    return {application for application, _ in places}, {folder for _, folder in places}
+
+
+def _hours(run_id: str) -> Iterator[str]:
+    run_uuid = UUID(run_id)
+    if run_uuid.version == _MADE_AT_TIME:
+        moment = datetime.fromtimestamp((run_uuid.int >> 80) / 1000, UTC)
+        yield from (f"{moment + timedelta(hours=hours):%Y/%m/%d/%H}/" for hours in (0, 1))
+
+
+def _applications_with(storage: Storage, run_id: str, progress: Progress) -> Iterator[str]:
+    for row in counted(progress, "applications", storage.scan(APPLICATIONS)):
+        if row.key == f"{RUN}{run_id}" or row.key.startswith(f"{EVENT}{run_id}|"):
+            yield row.partition
+
+
+def _run_in(storage: Storage, application: str, run_id: str, folders: set[str]) -> LocatedRun | None:
+    record, home = home_record(storage, application, run_id)
+    open_application = read_open(storage, home)
+    unfolded = open_application.by_run().get(run_id, [])
+    if record is None and not unfolded and not folders:
+        return None
+    references = (*record.events, *record.late, *record.archived) if record else ()
+    stored = [*(event_of_reference(run_id, reference) for reference in references), *(row.event for row in unfolded)]
+    stored += archived_before(storage, record) if record else ()
+    places = sorted(folders | {f"{event.folder}/" for event in stored})
+    runs = (run for place in places for run in runs_below(storage, place))
+    events = [event for run in runs for event in events_of(storage, run, RunFilter(), content=False)]
+    is_archived = bool(events) and all(event.container == ARCHIVE for event in events)
+    if record:
+        run = replace(
+            recorded_run(home, record, open_application.state.stand_ins()), names=_names(open_application.state)
+        )
+    else:
+        run = received_run(application, run_id, unfolded)
+    return LocatedRun(
+        run=run,
+        events=tuple(sorted(events, key=lambda event: (event.event.time, event.event.digest))),
+        is_forgotten=record is None and not unfolded and is_archived,
+    )
+
+
+def _names(state: ApplicationState) -> dict[str, str]:
+    """The qualified names of all processes of an application, before and after staging elimination, by key."""
+    results = state.staging_results("")
+    contributions = (
+        contribution for result in results for contribution in (result.contribution, result.remains) if contribution
+    )
+    names = (contribution.content.qualified_name for contribution in contributions)
+    return {process_key(name): name for name in names}
+
+
+_DAY = len("2026-11-21")
+
+
+@dataclass(slots=True, kw_only=True)
+class ReceivedEvents:
+    """One reading of all events: first those with a blob, then those in the archive.
+
+    `listed`: digests of the names of the blobs; `settled`: the batches whose blobs were deleted before the listing.
+    """
+
+    storage: Storage
+    progress: Progress
+    listed: DigestSet = field(default_factory=DigestSet)
+    settled: frozenset[str] = frozenset()
+
+    def stored(self) -> Iterator[ReceivedEvent]:
+        """Each event with a blob: one listing of `events`, and one of `ignored`."""
+        batches = frozenset(counted_files(self.storage))
+        pending = pending_batch(self.storage)
+        self.settled = batches - {pending.name if pending else ""}
+        for fact in counted(self.progress, "events", self.storage.blobs(EVENTS)):
+            self.listed.add(combined_digest(EVENTS, fact.name))
+            yield ReceivedEvent(name=fact.name, arrived=fact.arrived, event=event_of_blob(fact.name))
+        for fact in counted(self.progress, "ignored", self.storage.blobs(IGNORED)):
+            self.listed.add(combined_digest(IGNORED, fact.name))
+            yield ReceivedEvent(name=fact.name, arrived=fact.arrived, ignored=reason_of_ignored(fact.name))
+
+    def archived(self, *, by_job: bool) -> Iterator[ArchivedEvents]:
+        """The events in the archive, once those with a blob were read: a row for each file, whose index is read
+        `by_job`.
+        """
+        files = counted_files(self.storage)
+        for batch, file in counted(self.progress, "archive", files.items()):
+            if by_job or batch not in self.settled:
+                yield from self._indexed(file)
+            else:
+                yield from _of_states(file)
+
+    def _indexed(self, file: CountedFile) -> Iterator[ArchivedEvents]:
+        numbers: Counter[tuple[str, str, str, str]] = Counter()
+        for run in read_index(self.storage, file.file):
+            container = IGNORED if run.ignored else EVENTS
+            for blob, (state, reason) in zip(run.blobs, run.states, strict=True):
+                if not self.listed.meet(combined_digest(container, blob)):
+                    numbers[_day(run, blob), state, reason, run.job] += 1
+        for (day, state, reason, job), number in numbers.items():
+            yield ArchivedEvents(day=day, state=state, reason=reason, number=number, job=job)
+
+
+def _of_states(file: CountedFile) -> Iterator[ArchivedEvents]:
+    for day, states in file.states.items():
+        for name, number in states.items():
+            state, _, reason = name.partition("|")
+            yield ArchivedEvents(day=day, state=state, reason=reason, number=number)
+
+
+def _day(run: IndexedRun, blob: str) -> str:
+    """The day of an archived event: an ignored one's by its folder."""
+    if run.ignored:
+        return blob[:_DAY].replace("/", "-")
+    stamp = blob.rpartition("/")[2]
+    return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +345,7 @@ class RecordReader:
 
     def run(self, run_id: str, progress: Progress = no_progress, *, application: str = "") -> LocatedRun | None:
         """One run with its events; None where nothing of it is stored. `application`: one that an event of it names;
-        `shared/reading/located_run.py` says how it is looked for without that. Raises ContentLost where the state of
+        `shared/reading/reader.py` says how it is looked for without that. Raises ContentLost where the state of
         its application can't be read.
         """
         return locate_run(self.storage, run_id, application, progress)

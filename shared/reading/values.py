@@ -1,15 +1,35 @@
 """The answers of the reader: frozen values without storage, rows or etags."""
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
 from shared.records.digest_set import contains, short
 from shared.records.states import State
 from shared.storage_layout import StoredEvent
-from shared.translation.run.facts import ColumnSource
-from shared.translation.run.stated_facts import StatedFact
+from shared.translation.run.facts import ColumnSource, StatedFact
+
+T = TypeVar("T")
+Progress = Callable[[str, int], None]
+"""Called with the name of what is being read and how many more rows or blobs of it were read."""
+
+_STEP = 500
+
+
+def no_progress(_name: str, _number: int) -> None:
+    """Report nothing."""
+
+
+def counted(progress: Progress, name: str, items: Iterable[T]) -> Iterator[T]:
+    """The same items; calls `progress` every 500 items and at the end."""
+    number = 0
+    for number, item in enumerate(items, start=1):
+        if number % _STEP == 0:
+            progress(name, _STEP)
+        yield item
+    progress(name, number % _STEP)
 
 
 def _no_digests() -> "array[int]":

@@ -23,10 +23,10 @@ from shared.catalog.port import AssetKey
 from shared.errors import ContentLost, WriteConflict
 from shared.model import NOTHING_DECLARED, Asset, AssetSchema, Declared, QualityTest, latest_tests
 from shared.records.cells import PackedCell
-from shared.records.landing import NEVER, NOTHING_BEGUN, Landing
 from shared.records.ledger import ledger_entries, request_rewrite
 from shared.records.promises import Promise
 from shared.records.publish_queue import claim, enqueue, owner_of
+from shared.records.waits import NEVER, NOTHING_BEGUN, Landing
 from shared.storage.port import Operation, OperationKind, Row, Storage, chunks
 from shared.storage_layout import ASSET_PARTITION, ASSETS, asset_key
 

@@ -8,8 +8,8 @@ import msgspec
 
 from shared.model import Span
 from shared.records.cells import cells_of, record_of
-from shared.records.landing import NOTHING_BEGUN, Landing
 from shared.records.states import LedgerState
+from shared.records.waits import NOTHING_BEGUN, Landing
 from shared.storage.locking import RowAddress, compare_and_swap, write_if_unchanged
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CATALOG, PROCESSES

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from shared.errors import Refused
-from shared.events.archive_format import job_in, raw_of, unpacked
-from shared.events.archive_index import all_lines, is_index
+from shared.events.archive import all_lines, is_index, job_in, raw_of, unpacked
 from shared.events.stored_runs import RunFilter
 from shared.openlineage.decoding import decode
 from shared.reading.values import EventRecord

@@ -1,8 +1,11 @@
 """The counts that reconcile: every event received is published, skipped, waiting or dead, and each exactly once.
 
 Counted against the stored blobs: those are the events that were acknowledged; of archived ones the archive has counts
-by state. `COUNTS` in `shared/reporting/counts.py` defines each number. Memory: a few hundred bytes a run whose events
-are not archived, eight bytes for each archived event of a run on record, and the groups that were asked for.
+by state. `COUNTS` defines each number that commands print. Memory: a few hundred bytes a run whose events are not
+archived, eight bytes for each archived event of a run on record, and the groups that were asked for.
+
+Also counted is who gave the columns of runs and of edges: Spark's own plan, the listener's events, or the job's
+statement.
 """
 
 from collections import Counter
@@ -11,23 +14,120 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from shared.applications.state import LatestRun
 from shared.events.dead_letters import DeadLetter, dead_letters
+from shared.model import Column, ColumnEdge, EdgeKind, Process
+from shared.publishing.planning import ProcessRows, read_process
 from shared.publishing.shadow import Shadow, held_back
 from shared.publishing.shadow import counted as summed
-from shared.reading.progress import Progress, counted, no_progress
 from shared.reading.reader import RecordReader
-from shared.reading.values import ArchivedEvents, ReceivedEvent, RecordedRun
+from shared.reading.values import ArchivedEvents, Progress, ReceivedEvent, RecordedRun, counted, no_progress
 from shared.records.assets import all_assets
 from shared.records.digest_set import DigestSet, short
 from shared.records.ledger import ledger_entries
 from shared.records.publish_queue import read_queue
 from shared.records.states import EventState
-from shared.reporting.column_sources import ColumnSources
-from shared.reporting.run_outcomes import ProcessStates, Waiting, outcome_of, outcome_of_letter
+from shared.reporting.run_report import ProcessStates, Waiting, outcome_of, outcome_of_letter
 from shared.storage.port import Storage
-from shared.storage_layout import REFUSED, StoredEvent, digest_of
+from shared.storage_layout import REFUSED, StoredEvent, digest_of, process_key
 from shared.sweeping.listing import SWEEP
-from shared.translation.run.facts import ColumnSource
+from shared.translation.run.facts import ColumnSource, column_source
+
+COUNTS: Mapping[str, str] = {
+    "received": "events that were acknowledged: those whose blob is stored, and ignored ones",
+    "published": "events of a run with a process in the catalog and none left to publish",
+    "skipped": "events that change nothing in the catalog, each with a reason",
+    "waiting": "events whose run is not processed, whose run has no end yet, or whose process is not published yet",
+    "dead": "events that cannot be used (dead letters), without the discarded ones",
+    "plans lost": "plans of Spark that the plan listener could not send, as far as its applications told",
+    "rejected": "requests that the receiver refused: their events were never received",
+    "in progress": "waiting events, without those for the end of their run or of shadow mode or refused",
+    "processes": "processes that the ledger holds as written to the catalog",
+    "publish queue": "processes to be published: pending, publishing, retrying and refused ones",
+    "pending": "queued processes that the next publisher writes",
+    "publishing": "queued processes of which an interrupted write may still take effect",
+    "retrying": "queued processes in a call that failed, to be tried again after a wait",
+    "refused": "queued processes that the catalog refused in a call of their own",
+    "revisit": "published processes whose edges expire with time, to be looked at later; not in the sum",
+}
+"""Name of a count -> what it counts. An event has one of the states published, skipped, waiting and dead; a queued
+process is one of pending, publishing, retrying and refused.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSources:
+    """The contributing runs of Spark: `exact` by plan, of which the listener's events `differ` in some; by plan with
+    columns that are upper bounds (`opaque`); by `both`; by the `listener` only, which has no plan: their jobs run
+    without throughline-plan.jar; and not known, made by an `rdd`.
+    """
+
+    exact: int = 0
+    differ: int = 0
+    opaque: int = 0
+    both: int = 0
+    listener: int = 0
+    rdd: int = 0
+
+    @classmethod
+    def of(cls, counts: Mapping[ColumnSource, int]) -> "ColumnSources":
+        """From numbers of runs by source."""
+        differ = counts.get(ColumnSource.PLAN_DIFFERS, 0)
+        return cls(
+            exact=counts.get(ColumnSource.PLAN, 0) + differ,
+            differ=differ,
+            opaque=counts.get(ColumnSource.OPAQUE, 0),
+            both=counts.get(ColumnSource.BOTH, 0),
+            listener=counts.get(ColumnSource.LISTENER, 0),
+            rdd=counts.get(ColumnSource.RDD, 0),
+        )
+
+    @property
+    def runs(self) -> int:
+        """All of them."""
+        return self.exact + self.opaque + self.both + self.listener + self.rdd
+
+
+EdgeKey = tuple[Column, Column, EdgeKind]
+
+_WORDS: Mapping[ColumnSource | None, str] = {
+    ColumnSource.PLAN: "plan",
+    ColumnSource.PLAN_DIFFERS: "plan",
+    ColumnSource.OPAQUE: "plan",
+    ColumnSource.BOTH: "listener or plan",
+    ColumnSource.LISTENER: "listener",
+    ColumnSource.RDD: "listener",
+    None: "events",
+}
+
+
+def edge_key(edge: ColumnEdge) -> EdgeKey:
+    """What identifies an edge within its process."""
+    return edge.input, edge.output, edge.kind
+
+
+def edge_sources(storage: Storage, process: Process) -> dict[EdgeKey, tuple[str, ...]]:
+    """Who gave each edge of a process: plan, listener, statement, events (of another engine than Spark), or `listener
+    or plan` where a plan has parts that no rule knows. The last run of each application that contributes speaks for it.
+    Raises StorageUnavailable and ContentLost.
+    """
+    sources: dict[EdgeKey, set[str]] = {}
+    for content, latest in contents_of(storage, read_process(storage, process_key(process.qualified_name))):
+        word = _WORDS[column_source(latest.facts if latest else None)]
+        for edge in content.columns:
+            sources.setdefault(edge_key(edge), set()).add("statement" if edge.parsed else word)
+    return {key: tuple(sorted(words)) for key, words in sources.items()}
+
+
+def contents_of(storage: Storage, rows: ProcessRows) -> Iterator[tuple[Process, LatestRun | None]]:
+    """The contributions to a process, each with the last run of its application that contributed. Raises
+    StorageUnavailable and ContentLost.
+    """
+    for part in rows.parts.values():
+        content = part.loaded(storage)
+        for contribution in content.contributions:
+            yield contribution.content, content.latest
+
 
 __all__ = ["STATES", "By", "EventGroup", "Status", "Waiting", "status"]
 

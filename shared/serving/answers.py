@@ -12,9 +12,7 @@ from msgspec import to_builtins
 
 from shared.lineage.document import Edge
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, Way
-from shared.lineage.questions.differences import differences
-from shared.lineage.questions.impact import dependents, edges_between, flows_between
-from shared.lineage.questions.origins import origin_document, origins_of
+from shared.lineage.questions import dependents, differences, edges_between, flows_between, origin_document, origins_of
 from shared.serving.requests import bad_request, not_found
 from shared.serving.view import LineageView
 

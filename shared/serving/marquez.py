@@ -34,7 +34,7 @@ from shared.serving.marquez_values import (
 )
 from shared.serving.requests import bad_request, not_found
 from shared.serving.view import Job, LineageView, job_id
-from shared.texts.suggestion import nearest
+from shared.texts import nearest
 
 MAX_NODES = 10_000
 """Nodes of an answer about lineage."""

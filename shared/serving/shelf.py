@@ -16,14 +16,13 @@ from datetime import time as time_of_day
 from typing import Protocol
 
 from shared.errors import StorageUnavailable
-from shared.lineage.days.difference import restored
+from shared.lineage.days import restored
 from shared.lineage.document import LineageDocument, UnreadableDocumentError, decoded
 from shared.lineage.graph import document_at
 from shared.serving.view import LineageView
 from shared.storage.port import Storage
 from shared.storage_layout import DAILY, NEWEST, PUBLISHED, daily_document, day_of_document
-from shared.telemetry.kinds import DOCUMENT_READ
-from shared.telemetry.port import SILENT, Telemetry
+from shared.telemetry.port import DOCUMENT_READ, SILENT, Telemetry
 
 
 class NotPublishedError(LookupError):

@@ -22,17 +22,21 @@ from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 
 from shared.errors import StorageUnavailable
 from shared.storage.port import BlobFact, Operation, OperationKind, Row, chunks, refuse_misfit
-from shared.storage.service import blob_service, error_code, expect_conflict, table_service, translated_errors
-from shared.storage.table_format import (
+from shared.storage.service import (
     JSON,
     OperationAnswer,
+    blob_service,
     decoded_page,
     decoded_row,
     decoded_transaction,
     encoded_row,
     encoded_transaction,
+    error_code,
+    expect_conflict,
     partition_query,
     row_path,
+    table_service,
+    translated_errors,
 )
 from shared.storage.transport import Answer, Headers, StorageTransport
 

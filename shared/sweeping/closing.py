@@ -17,15 +17,14 @@ from types import MappingProxyType
 
 from msgspec import structs
 
-from shared.applications.open_applications import put_closed, rounded
 from shared.applications.partition import Commit, OpenApplication, read_record, read_whole
 from shared.applications.state import EarlierEvents, RunRecord
-from shared.concurrency.parallel_map import ParallelMap
+from shared.concurrency import ParallelMap
 from shared.errors import ContentLost
-from shared.events.archive_index import ArchiveMissing
+from shared.events.archive import ArchiveMissing
 from shared.events.archive_writer import Batch, Item, begin, end, pending_batch, write_batch
 from shared.events.dead_letters import DISCARDED, UNUSABLE, dead_letters, withdraw_letters
-from shared.records.checkpoint import ARCHIVE as ARCHIVE_CHECKPOINT
+from shared.records.control import ARCHIVE as ARCHIVE_CHECKPOINT
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import PROCESS_KIND, Mark, leave_marks, pending_targets
 from shared.records.states import EventState, LedgerState, State
@@ -42,6 +41,7 @@ from shared.storage_layout import (
     reason_of_ignored,
     stored_from_blob,
 )
+from shared.sweeping.listing import put_closed, rounded
 from shared.translation.reference import NO_PROCESS
 
 CLOSED_REASON = "closed"

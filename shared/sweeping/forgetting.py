@@ -10,15 +10,15 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from shared.applications.open_applications import closed_due, delete_closed, put_closed, rounded
 from shared.applications.partition import Commit, OpenApplication, read_whole
 from shared.applications.state import ApplicationState, Content, RunRecord
 from shared.errors import ContentLost
-from shared.events.archive_retention import delete_old
-from shared.records.checkpoint import ARCHIVE as ARCHIVE_CHECKPOINT
+from shared.events.archive_writer import delete_old
+from shared.records.control import ARCHIVE as ARCHIVE_CHECKPOINT
 from shared.storage.port import Operation, OperationKind, Row, Storage, chunks
 from shared.storage_layout import APPLICATIONS, HEADER, PROCESSES
 from shared.sweeping.closing import RUNS_AT_ONCE, ClosingOptions
+from shared.sweeping.listing import closed_due, delete_closed, put_closed, rounded
 
 _LOG = logging.getLogger("throughline.archive")
 _RETRY = timedelta(days=1)

@@ -26,8 +26,8 @@ from shared.events.dead_letters import (
     note_letter,
     report_dead_letter,
 )
-from shared.records.backoff import Backoff
 from shared.records.cells import cells_of, record_of
+from shared.records.waits import Backoff
 from shared.secrets import text_without_secrets
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, StoredEvent

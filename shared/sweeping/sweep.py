@@ -14,10 +14,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from shared.applications.open_applications import OpenEntry, due_entries, put_entries, rounded
+from shared.applications.delivery import home_of, reunite
 from shared.applications.partition import OpenApplication, read_open, read_record, read_whole
 from shared.applications.processor import ApplicationProcessor, FoldRequest
-from shared.applications.reunion import home_of, reunite
 from shared.applications.state import RunRecord
 from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.event_row import EventRow
@@ -29,7 +28,18 @@ from shared.storage.port import Storage
 from shared.storage_layout import APPLICATIONS, StoredEvent
 from shared.sweeping.closing import ClosingOptions, close_and_archive
 from shared.sweeping.forgetting import forget_due
-from shared.sweeping.listing import EPOCH, SWEEP, ListedRun, Lister, Listing, SweepPosition
+from shared.sweeping.listing import (
+    EPOCH,
+    SWEEP,
+    ListedRun,
+    Lister,
+    Listing,
+    OpenEntry,
+    SweepPosition,
+    due_entries,
+    put_entries,
+    rounded,
+)
 from shared.sweeping.retries import CurrentApplication, Retries
 from shared.telemetry.port import SILENT, Fact, Telemetry
 

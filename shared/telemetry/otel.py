@@ -1,21 +1,39 @@
-"""Acts as spans and metrics of OpenTelemetry. Imported only where a setting asks for it.
+"""Acts as spans and metrics of OpenTelemetry, and where these go: the console, a collector by OTLP, or Application
+Insights. Imported only where a setting asks for it.
 
 All work for a run is in one trace, in whichever process and however much later: the trace's id is made of the run's id.
 So the receiver passes nothing on to the parser and the publisher. No provider is registered globally: telemetry of
 other libraries stays separate.
+
+The SDK's own settings (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER, OTEL_METRIC_EXPORT_INTERVAL …) hold for all of
+them. Microsoft's exporter is imported by the thread that exports, when it first has something to send: that takes
+longer than all that the receiver needs. A process that ends before its first batch is sent, five seconds after its
+first span, sends nothing there.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.metrics import Meter
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import MetricReader
+from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    ConsoleMetricExporter,
+    MetricExporter,
+    MetricExportResult,
+    MetricReader,
+    MetricsData,
+    PeriodicExportingMetricReader,
+)
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import (
     Span,
@@ -28,8 +46,8 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from shared.telemetry.kinds import KINDS, Instrument, Metric, Side
-from shared.telemetry.port import Act
+from shared.errors import Misconfigured
+from shared.telemetry.port import KINDS, Act, Instrument, Metric, Side
 
 _NAME = "throughline"
 _KINDS = {
@@ -163,3 +181,112 @@ def _record(meter: Meter, metric: Metric) -> _Record:
     return meter.create_histogram(
         metric.name, metric.unit, metric.meaning, explicit_bucket_boundaries_advisory=_SECONDS
     ).record
+
+
+_DELTA: dict[type, AggregationTemporality] = {
+    Counter: AggregationTemporality.DELTA,
+    Histogram: AggregationTemporality.DELTA,
+}
+"""For Application Insights, which adds up what it is sent."""
+
+
+def listener(destination: str, connection_string: str) -> ActListener:
+    """A listener whose spans and metrics go to `console`, `otlp` or `azure`; only the last needs the connection string.
+    Raises Misconfigured.
+
+    The SDK's providers send the rest at the end of the process.
+    """
+    if destination == "azure":
+        return ActListener(azure(connection_string))
+    return ActListener({"console": console, "otlp": otlp}[destination]())
+
+
+def console() -> Exports:
+    """To standard error, one JSON object a line: standard output belongs to the calling program."""
+    return _exports(
+        ConsoleSpanExporter(out=sys.stderr, formatter=lambda span: f"{span.to_json(indent=None)}\n"),
+        ConsoleMetricExporter(out=sys.stderr, formatter=lambda data: f"{data.to_json(indent=None)}\n"),
+    )
+
+
+def otlp() -> Exports:
+    """To a collector, by HTTP. Raises Misconfigured where the package for it is missing: the deployed functions lack
+    it, since its protobuf may conflict with the platform's.
+    """
+    try:
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import (  # noqa: PLC0415 - not deployed
+            OTLPMetricExporter,
+        )
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - the same
+    except ImportError as error:
+        raise Misconfigured(
+            "THROUGHLINE_TELEMETRY=otlp needs a package: add opentelemetry-exporter-otlp-proto-http to requirements.txt"
+        ) from error
+    return _exports(OTLPSpanExporter(), OTLPMetricExporter())
+
+
+def azure(connection_string: str) -> Exports:
+    """To Application Insights. Nothing is written to disk while it is unreachable. Raises Misconfigured without a
+    connection string.
+    """
+    if not connection_string:
+        raise Misconfigured("APPLICATIONINSIGHTS_CONNECTION_STRING is missing: THROUGHLINE_TELEMETRY=azure needs it")
+
+    @cache
+    def both() -> tuple[SpanExporter, MetricExporter]:
+        from azure.monitor.opentelemetry.exporter import (  # noqa: PLC0415 - as the module says
+            AzureMonitorMetricExporter,
+            AzureMonitorTraceExporter,
+        )
+
+        how = {"connection_string": connection_string, "disable_offline_storage": True}
+        # Without this it asks the global provider, and there is none.
+        named = TracerProvider(resource=own_resource(), shutdown_on_exit=False)
+        return AzureMonitorTraceExporter(**how, tracer_provider=named), AzureMonitorMetricExporter(**how)
+
+    return _exports(_LateSpans(lambda: both()[0]), _LateMetrics(lambda: both()[1]))
+
+
+def _exports(spans: SpanExporter, metrics: MetricExporter) -> Exports:
+    return Exports(spans=(BatchSpanProcessor(spans),), metrics=(PeriodicExportingMetricReader(metrics),))
+
+
+class _LateSpans(SpanExporter):
+    """An exporter that is made when there is something to export."""
+
+    def __init__(self, make: Callable[[], SpanExporter]) -> None:
+        self._make = make
+        self._made: SpanExporter | None = None
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """As the SDK says."""
+        self._made = self._made or self._make()
+        return self._made.export(spans)
+
+    def shutdown(self) -> None:
+        """As the SDK says."""
+        if self._made:
+            self._made.shutdown()
+
+
+class _LateMetrics(MetricExporter):
+    """The same for metrics, whose temporality has to be known before."""
+
+    def __init__(self, make: Callable[[], MetricExporter]) -> None:
+        super().__init__(preferred_temporality=dict(_DELTA))
+        self._make = make
+        self._made: MetricExporter | None = None
+
+    def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any) -> MetricExportResult:
+        """As the SDK says."""
+        self._made = self._made or self._make()
+        return self._made.export(metrics_data, timeout_millis, **kwargs)
+
+    def force_flush(self, timeout_millis: float = 10_000) -> bool:
+        """As the SDK says."""
+        return self._made.force_flush(timeout_millis) if self._made else True
+
+    def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:
+        """As the SDK says."""
+        if self._made:
+            self._made.shutdown(timeout_millis, **kwargs)

@@ -1,13 +1,21 @@
-"""Aggregate the contributions to a process into the process that the catalog should hold.
+"""Aggregate the contributions to a process into the process that the catalog should hold, without what settings
+exclude.
 
 A process is the union of the contributions that are not superseded. A newer application run that has written the
 process supersedes older ones once it has completed or been quiet for long enough. Newer is by the application run's
 earliest event time, then its id, never by arrival. In applications that never end, contributions unseen for days before
 the process's newest one are dropped; so are those of an ended application once a newer one that never ends has written
 without them for as long.
+
+Path settings remove data sets from a process. Applied last, to the aggregated process: lineage still passes through
+excluded tables, records stay complete, and a changed setting needs no replay of events. The catalog gets a process
+without them; whoever judges lineage gets one in which `EXCLUDED` stands for the sources that were left out, so that a
+filter never makes lineage look clean.
+
+What excluded jobs write is not known: data sets that are written by jobs whose events the settings ignore.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -15,8 +23,146 @@ from operator import attrgetter
 import msgspec
 from msgspec.structs import replace
 
-from shared.model import ApplicationTimes, ColumnEdge, Contribution, Process, Span
-from shared.translation.process.union import ALL_ROWS, latest, sources, union
+from shared.model import (
+    ANY_EXCLUDED,
+    DIRECT,
+    EXCLUDED,
+    ApplicationTimes,
+    Asset,
+    Column,
+    ColumnEdge,
+    Contribution,
+    Process,
+    Span,
+)
+from shared.naming.names import canonical
+from shared.naming.stores.families import Identity
+from shared.openlineage.selection import MATCH_ALL, GlobFilter
+from shared.translation.process.union import ALL_ROWS, latest, sources, union, union_edges
+
+
+def asset_names(asset: Asset) -> tuple[str, ...]:
+    """The names that path patterns match: the qualified name, the events' spellings, and names of the table."""
+    spelled = f"{asset.namespace.rstrip('/')}/{asset.name.lstrip('/')}"
+    return (asset.qualified_name, asset.name, spelled, *asset.tables)
+
+
+def with_excluded(process: Process | None, paths: GlobFilter) -> Process | None:
+    """The process without rejected outputs, and with EXCLUDED in place of rejected inputs and their columns; None if no
+    output is left.
+    """
+    if process is None or paths == MATCH_ALL:
+        return process
+    inputs = tuple(asset for asset in process.inputs if paths.accepts(asset_names(asset)))
+    outputs = tuple(asset for asset in process.outputs if paths.accepts(asset_names(asset)))
+    if not outputs:
+        return None
+    if len(inputs) == len(process.inputs) and len(outputs) == len(process.outputs):
+        return process
+    sinks = {asset.qualified_name for asset in outputs}
+    kept_sinks = sinks | {asset.qualified_name for asset in inputs}
+    return replace(
+        process,
+        inputs=tuple(sorted((*inputs, EXCLUDED))) if len(inputs) < len(process.inputs) else inputs,
+        outputs=outputs,
+        columns=union_edges(
+            edge if edge.input.qualified_name in kept_sinks else replace(edge, input=ANY_EXCLUDED, expressions=())
+            for edge in process.columns
+            if edge.output.qualified_name in sinks
+        ),
+        sourceless=tuple(column for column in process.sourceless if column.qualified_name in sinks),
+        parsed=tuple(name for name in process.parsed if name in kept_sinks),
+        schemas=tuple(schema for schema in process.schemas if schema.qualified_name in kept_sinks),
+    )
+
+
+def published(process: Process | None) -> Process | None:
+    """The process as the catalog gets it: without EXCLUDED and its columns; None if it has no other input."""
+    if process is None or EXCLUDED not in process.inputs:
+        return process
+    inputs = tuple(asset for asset in process.inputs if asset != EXCLUDED)
+    columns = tuple(edge for edge in process.columns if edge.input != ANY_EXCLUDED)
+    return replace(process, inputs=inputs, columns=columns) if inputs else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcludedWrite:
+    """A data set by its spelling in events, with its names in catalogs of tables, and the time of the last ignored
+    event by which it was written.
+    """
+
+    namespace: str
+    name: str
+    tables: tuple[str, ...] = ()
+    last: datetime
+
+    @property
+    def spelling(self) -> str:
+        """Namespace and name as one text."""
+        return f"{self.namespace.rstrip('/')}/{self.name.lstrip('/')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writes:
+    """Excluded writes by the identities and the tables of their data sets."""
+
+    by_identity: Mapping[Identity, ExcludedWrite]
+    by_table: Mapping[str, ExcludedWrite]
+
+    @classmethod
+    def of(cls, writes: Iterable[ExcludedWrite]) -> "Writes":
+        """Of several writes to one data set the last."""
+        ordered = sorted(writes, key=lambda each: each.last)
+        return cls(
+            by_identity={canonical(each.namespace, each.name): each for each in ordered},
+            by_table={table.lower(): each for each in ordered for table in each.tables},
+        )
+
+    def to(self, asset: Asset) -> ExcludedWrite | None:
+        """The write to an asset, if there is one."""
+        found = self.by_identity.get(canonical(asset.namespace, asset.name))
+        return found or next((self.by_table[table] for table in asset.tables if table in self.by_table), None)
+
+
+def excluded_jobs(
+    writes: Iterable[ExcludedWrite], processes: Iterable[tuple[Process, datetime | None]]
+) -> Iterator[tuple[Process, datetime]]:
+    """A process for each data set of these processes (with the times of their last runs) that an excluded write reached
+    later than they did. It makes each known column of EXCLUDED; the time is that of the write.
+    """
+    by_asset = Writes.of(writes)
+    assets: dict[str, Asset] = {}
+    columns: dict[str, set[str]] = {}
+    written_moments: dict[str, datetime] = {}
+    for process, last in processes:
+        assets |= {asset.qualified_name: asset for asset in (*process.inputs, *process.outputs)}
+        if last:
+            written_moments |= {
+                output.qualified_name: max(last, written_moments.get(output.qualified_name, last))
+                for output in process.outputs
+            }
+        for schema in process.schemas:
+            columns.setdefault(schema.qualified_name, set()).update(name for name, _ in schema.columns)
+        for end in (end for edge in process.columns for end in (edge.input, edge.output)):
+            columns.setdefault(end.qualified_name, set()).add(end.column)
+    for name, asset in sorted(assets.items()):
+        write = by_asset.to(asset)
+        if write and (name not in written_moments or written_moments[name] < write.last):
+            yield _process(asset, sorted(columns.get(name, set()) - {ALL_ROWS})), write.last
+
+
+def _process(asset: Asset, columns: Iterable[str]) -> Process:
+    return Process(
+        qualified_name=f"{EXCLUDED.namespace}/jobs/{asset.qualified_name}",
+        name="jobs that a filter leaves out",
+        operations=(),
+        inputs=(EXCLUDED,),
+        outputs=(asset,),
+        columns=tuple(
+            ColumnEdge(input=ANY_EXCLUDED, output=Column(qualified_name=asset.qualified_name, column=name), kind=DIRECT)
+            for name in columns
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

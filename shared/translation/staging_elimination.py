@@ -12,9 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.model import OPAQUE, Asset, Column, ColumnEdge, Contribution, EdgeKind, Process
-from shared.translation.application.lifecycle import LifecycleEvent, LifecycleEvents, Tables, present_name
 from shared.translation.process.identity import ARROW, display_name
 from shared.translation.process.union import ALL_ROWS, assets, of_those, one_each, renamed, sources, union_edges
+from shared.translation.run.application import LifecycleEvent, LifecycleEvents, Tables, present_name
 from shared.translation.run.sql_recovery import parsed_edge
 
 

@@ -18,10 +18,9 @@ from typing import TypeVar
 
 import msgspec
 
-from shared.watching.comparing.changes import Change, Severity, Topic, headline, sentence
+from shared.watching.comparing.changes import Change, ColumnKey, DatasetKey, Severity, Topic, View, headline, sentence
 from shared.watching.comparing.comparison import changes, views
 from shared.watching.comparing.snapshot import Snapshot
-from shared.watching.comparing.view import ColumnKey, DatasetKey, View
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from shared.texts.visible import visible
+from shared.texts import visible
 from shared.watching.comparing.changes import Severity, column_name
 from shared.watching.messages import Message, encoded
 from shared.watching.rules import ChannelKind

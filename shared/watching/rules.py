@@ -32,8 +32,20 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from shared.lineage.document import LineageDocument
-from shared.rules_file.keys import FOREIGN_LINEAGE, TEXT, YES_OR_NO, Key, ValueKind, list_of, one_of
-from shared.rules_file.reading import Remark, RulesEntry, RulesReader, did_you_mean, matcher
+from shared.rules_file import (
+    FOREIGN_LINEAGE,
+    TEXT,
+    YES_OR_NO,
+    Key,
+    Remark,
+    RulesEntry,
+    RulesReader,
+    ValueKind,
+    did_you_mean,
+    list_of,
+    matcher,
+    one_of,
+)
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.messages import Message
 

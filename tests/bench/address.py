@@ -19,7 +19,7 @@ from pathlib import Path
 from msgspec import structs
 
 from shared.lineage.building import KnownProcess, document_of
-from shared.lineage.days.difference import difference, restored
+from shared.lineage.days import difference, restored
 from shared.lineage.document import LineageDocument, encoded
 from shared.model import Asset, AssetSchema, Column, ColumnEdge, EdgeKind, Process
 from shared.storage_layout import NEWEST, PUBLISHED

@@ -26,8 +26,8 @@ from shared.ingest.receiver import Receiver
 from shared.maintenance.reconciliation import reconcile_due
 from shared.publishing.publisher import Publisher
 from shared.publishing.shadow import leave_shadow_mode
+from shared.records.control import record_settings
 from shared.records.publish_queue import backlog
-from shared.records.settings_record import record_settings
 from shared.settings.reading import load
 from shared.storage.transport import Connection
 from shared.storage_layout import stored_from_blob

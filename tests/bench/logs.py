@@ -32,8 +32,7 @@ from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.sweeping.sweep import SweepOptions, sweep
-from shared.telemetry.kinds import SWEEP
-from shared.telemetry.port import Acts, write_line
+from shared.telemetry.port import SWEEP, Acts, write_line
 from tests.bench.costs import CAPTURE, JOBS, MOST_BYTES
 from tests.bench.log_rows import HOST_LINES, Volume, row_of
 from tests.bench.replay import Item, Replay, families

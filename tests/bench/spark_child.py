@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 from shared.gc_tuning import tune_gc
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
-from shared.translation.application.context import RunContext, application_facts_of
+from shared.translation.run.application import RunContext, application_facts_of
 from shared.translation.run.datasets import Datasets, schemas_in
 from shared.translation.run.translate import lifecycle_events_in, translate
 from throughline.lake.bronze.decoded_events import kept

@@ -21,7 +21,7 @@ from shared.lineage.document import LineageDocument
 from shared.publishing.context import PublishContext, PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.query.recorded_document import document_of_record
-from shared.serving.page import page
+from shared.serving.view import page
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.bench.figures import Figure, against_goals

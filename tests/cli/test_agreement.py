@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from shared.bootstrap import Worker, assemble
-from shared.records.format_version import Versions, note_versions
-from shared.records.settings_record import record_settings, settings_on_record
+from shared.records.control import Versions, note_versions, record_settings, settings_on_record
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from shared.versions import LAYOUT, NAMING

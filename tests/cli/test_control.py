@@ -10,7 +10,7 @@ import pytest
 
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogUnavailable
-from shared.records.format_version import Versions, note_versions
+from shared.records.control import Versions, note_versions
 from tests.support.cli import Parts
 from tests.support.events import write
 from tests.support.publishing import post_and_settle, publish

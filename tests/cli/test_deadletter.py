@@ -26,7 +26,7 @@ from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS
 from shared.sweeping.sweep import SweepOptions, sweep
-from shared.texts.visible import visible
+from shared.texts import visible
 from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import run_id, write
 from tests.support.processing import post, settle

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
-from shared.foreign.remembered import POSITION
-from shared.lineage.questions.index import LineageIndex
+from shared.foreign import POSITION
+from shared.lineage.questions import LineageIndex
 from shared.query.foreign_round import read_foreign_due
 from shared.query.published_document import publish_document
 from shared.query.recorded_document import document_of_record

@@ -15,7 +15,7 @@ from shared.openlineage.selection import EventFilter
 from shared.reading.reader import RecordReader
 from shared.settings.kinds import TextFile
 from shared.settings.values import ForwardSettings
-from shared.texts.visible import visible, visible_lines
+from shared.texts import visible, visible_lines
 from tests.cli.test_output import commands
 from tests.support.building import IDENTITY, Json, body, dataset, packed, source
 from tests.support.building import lineage as columns_of

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from shared.bootstrap import assemble
-from shared.records.settings_record import record_settings
+from shared.records.control import record_settings
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from tests.support.command_process import CommandResult, ProcessOfCommands

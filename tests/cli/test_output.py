@@ -10,7 +10,7 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from shared.texts.suggestion import nearest
+from shared.texts import nearest
 from tests.support.cli import Parts
 from tests.support.processing import post, settle
 from tests.support.publishing import publish

@@ -17,8 +17,7 @@ from shared.atlas.types import MANAGED
 from shared.bootstrap import Worker, account_at
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.account import AtlasTypes, PurviewAccount
-from shared.catalog.connection.dialect import dialect_of
-from shared.catalog.connection.policies import has_role, with_role
+from shared.catalog.connection.dialect import dialect_of, has_role, with_role
 from shared.catalog.connection.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.errors import CatalogRefused
 from shared.naming.names import BUILT_IN

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from shared.events.archive_index import is_index
+from shared.events.archive import is_index
 from shared.openlineage.decoding import run_id_of
 from shared.openlineage.selection import EventFilter, GlobFilter
 from shared.storage_layout import ARCHIVE

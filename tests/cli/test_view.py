@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from shared.catalog.memory import MemoryCatalog
-from shared.lineage.days.difference import difference
+from shared.lineage.days import difference
 from shared.lineage.document import LineageDocument, decoded, encoded
 from shared.storage_layout import NEWEST, PUBLISHED, daily_document
 from tests.shared.serving.documents import CLEAN, MART, estate

@@ -16,8 +16,7 @@ from shared.naming.stores.families import NO_ENVIRONMENT
 from shared.naming.user_rules import parse_names
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import translate_history
-from shared.translation.run.datasets import Place
-from shared.translation.run.quality import quality_results
+from shared.translation.run.datasets import Place, quality_results
 from tests.capture.scenarios._dbt import dbt, write_project
 from tests.capture.systems import pythons
 from tests.capture.systems.serving import free_port

@@ -19,7 +19,7 @@ from shared.bootstrap import assemble
 from shared.errors import StorageUnavailable
 from shared.events.stored_runs import RunFilter
 from shared.reading.reader import RecordReader
-from shared.records.format_version import Versions, note_versions
+from shared.records.control import Versions, note_versions
 from shared.reporting.status import status
 from shared.settings.reading import load
 from shared.storage.port import Storage

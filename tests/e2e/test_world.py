@@ -11,7 +11,7 @@ from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, R
 from openlineage.client.transport.http import HttpConfig, HttpTransport
 
 from shared.reading.processes import recorded as publishing_recorded
-from shared.records.settings_record import settings_on_record
+from shared.records.control import settings_on_record
 from shared.reporting.status import status
 from tests.capture.scenario import scenarios
 from tests.capture.truth import Truth

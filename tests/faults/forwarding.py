@@ -25,8 +25,8 @@ from itertools import pairwise
 from typing import Any
 
 from shared.applications.delivery import Delivery
-from shared.applications.memory import FoldMemory
 from shared.applications.processor import ApplicationProcessor, FoldRequest
+from shared.applications.rows import FoldMemory
 from shared.errors import Retry
 from shared.forwarding.content import OutgoingEvent, RunReader, SettledRun
 from shared.forwarding.outbox import target_status

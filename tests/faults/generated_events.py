@@ -14,7 +14,7 @@ from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import ENDS, Event, decode
 from shared.openlineage.wire import STREAMING
 from shared.storage_layout import stored
-from shared.translation.application.context import NO_APPLICATION_FACTS, application_facts_of
+from shared.translation.run.application import NO_APPLICATION_FACTS, application_facts_of
 from shared.translation.run.merging import merge_run
 from tests.bench.replay import families, moved
 from tests.faults.simulation import EPOCH

@@ -57,7 +57,7 @@ class Mistake:
 
 _FOLD, _PROCESSOR = "shared/applications/fold.py", "shared/applications/processor.py"
 _DRAFT = "shared/applications/draft.py"
-_PARTITION, _REUNION = "shared/applications/partition.py", "shared/applications/reunion.py"
+_PARTITION, _REUNION = "shared/applications/partition.py", "shared/applications/delivery.py"
 _PLANNING, _HEADERS = "shared/publishing/planning.py", "shared/publishing/headers.py"
 _CLOSING, _FORGETTING = "shared/sweeping/closing.py", "shared/sweeping/forgetting.py"
 _SWEEP, _QUEUE = "shared/sweeping/sweep.py", "shared/records/publish_queue.py"
@@ -370,7 +370,7 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake(
         name="a slow worker's letter of a run that another one can use counts",
-        file="shared/reporting/run_outcomes.py",
+        file="shared/reporting/run_report.py",
         original="    if letter.reason == UNUSABLE and run",
         mistaken="    if False and run",
         tests=("tests/shared/sweeping/test_closing.py",),
@@ -385,7 +385,7 @@ MISTAKES: tuple[Mistake, ...] = (
     # --- reports
     Mistake(
         name="status does not ask what staging elimination left of a process",
-        file="shared/reporting/run_outcomes.py",
+        file="shared/reporting/run_report.py",
         original="    if not processes.written.isdisjoint(run.standing):\n",
         mistaken="    if not processes.written.isdisjoint(run.processes):\n",
         seeds=(0, 400),

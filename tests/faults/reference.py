@@ -19,10 +19,8 @@ from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import Ignore, select
 from shared.translation import reference as core
 from shared.translation.aggregate import SupersessionPolicy, aggregate
-from shared.translation.application.context import RunContext
-from shared.translation.application.plan_joins import JOINED
-from shared.translation.run.datasets import Place
-from shared.translation.run.quality import tests_by_asset
+from shared.translation.run.application import JOINED, RunContext
+from shared.translation.run.datasets import Place, tests_by_asset
 from shared.translation.run.translate import lifecycle_events_in, translate
 from shared.translation.staging_elimination import eliminate_staging
 from tests.faults.expected_states import expected_states

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shared.applications.delivery import Delivery
-from shared.applications.memory import FoldMemory
 from shared.applications.partition import all_records, read_whole
 from shared.applications.processor import ApplicationProcessor
+from shared.applications.rows import FoldMemory
 from shared.errors import Quarantined
-from shared.events.archive_index import indexes_below
+from shared.events.archive import indexes_below
 from shared.events.dead_letters import add_dead_letter
 from shared.ingest.receiver import Receiver
 from shared.model import Process

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared.catalog.memory import MemoryCatalog
-from shared.concurrency.parallel_map import ParallelMap
+from shared.concurrency import ParallelMap
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions, sweep

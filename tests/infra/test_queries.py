@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.announcing.local_channels import TelemetryChannel
-from shared.canary.hops import SendAnswer
-from shared.canary.timer import CanaryOptions, canary_due
+from shared.canary.hops import CanaryOptions, SendAnswer, canary_due
 from shared.catalog.memory import MemoryCatalog
 from shared.forwarding.rounds import ForwardOptions, forward_due
 from shared.forwarding.rules import ForwardRules
@@ -22,8 +21,7 @@ from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from shared.sweeping.sweep import SweepOptions, sweep
-from shared.telemetry.kinds import DOCUMENT_READ, SWEEP
-from shared.telemetry.port import Acts
+from shared.telemetry.port import DOCUMENT_READ, SWEEP, Acts
 from shared.watching.messages import messages
 from tests.support.cli import Parts
 from tests.support.events import event, write

@@ -19,8 +19,7 @@ from shared.records.publish_queue import backlog
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.sweeping.sweep import SweepOptions, sweep
-from shared.telemetry.kinds import CANARY, DOCUMENT_READ, SWEEP
-from shared.telemetry.port import Act, Acts, line_of
+from shared.telemetry.port import CANARY, DOCUMENT_READ, SWEEP, Act, Acts, line_of
 from shared.watching.messages import messages
 from tests.infra.kusto.evaluator import Row, run
 from tests.support.dead_letters import replace_blob

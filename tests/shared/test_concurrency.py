@@ -8,7 +8,7 @@ import pytest
 
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
-from shared.concurrency.single_flight import KeyedLock, SingleFlight
+from shared.concurrency import KeyedLock, SingleFlight
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
 from tests.support.events import write

@@ -2,8 +2,7 @@
 
 import pytest
 
-from shared.naming.canonical import canonical
-from shared.naming.names import explain
+from shared.naming.names import canonical, explain
 from shared.naming.stores import STORES
 from shared.naming.stores.families import RunEnvironment
 from shared.secrets import parameter_without_secrets, without_secrets

@@ -4,8 +4,7 @@ import gzip
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.events.archive_format import Line, lines_of
-from shared.events.archive_index import is_index
+from shared.events.archive import Line, is_index, lines_of
 from shared.publishing.context import PublishOptions
 from shared.reporting.status import status
 from shared.storage_layout import ARCHIVE, StoredEvent

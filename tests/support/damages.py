@@ -14,14 +14,14 @@ from shared.applications.partition import OpenApplication, read_whole
 from shared.applications.processor import ApplicationProcessor
 from shared.atlas.entities import ProcessEntity, asset_entity
 from shared.catalog.port import Catalog
-from shared.events.archive_index import is_index
+from shared.events.archive import is_index
 from shared.events.event_row import EventRow
 from shared.maintenance.publish_missing import publish_all
 from shared.maintenance.verify.findings import Kind, VerifyContext
 from shared.publishing.context import PublishOptions
-from shared.records.landing import Landing
 from shared.records.ledger import LedgerEntry, ledger_entries, put_entry
 from shared.records.states import LedgerState
+from shared.records.waits import Landing
 from shared.storage.port import Row, Storage
 from shared.storage_layout import (
     APPLICATIONS,

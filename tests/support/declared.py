@@ -11,9 +11,8 @@ from shared.naming.stores.families import NO_ENVIRONMENT
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun
-from shared.translation.run.datasets import Place
+from shared.translation.run.datasets import TEST, Place, quality_results
 from shared.translation.run.facts import facts_of
-from shared.translation.run.quality import TEST, quality_results
 from tests.capture.scenario import scenarios
 from tests.capture.truth import holds
 

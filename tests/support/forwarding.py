@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.applications.delivery import Delivery
-from shared.applications.memory import FoldMemory
 from shared.applications.processor import ApplicationProcessor
+from shared.applications.rows import FoldMemory
 from shared.forwarding.content import OutgoingEvent
 from shared.forwarding.rounds import Forwarded, ForwardOptions, forward
 from shared.forwarding.rules import ForwardRules, TargetKind, TargetRule

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.applications.delivery import Delivery
-from shared.applications.memory import FoldMemory
 from shared.applications.processor import ApplicationProcessor
+from shared.applications.rows import FoldMemory
 from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import Receiver
 from shared.naming.names import BUILT_IN, Names

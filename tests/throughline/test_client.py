@@ -7,7 +7,7 @@ import pytest
 import throughline
 from shared.catalog.memory import MemoryCatalog
 from shared.publishing.context import PublishOptions
-from shared.records.format_version import Versions, note_versions
+from shared.records.control import Versions, note_versions
 from shared.versions import LAYOUT
 from tests.support.azurite import on_azurite
 from tests.support.building import IDENTITY, body, dataset, packed, source

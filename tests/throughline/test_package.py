@@ -176,7 +176,7 @@ def test_the_package_of_the_page_and_the_api_has_neither_parser_nor_catalog(tmp_
 REPORT_AN_EVENT = """
 from shared.adapters import telemetry_to
 from shared.settings.reading import load
-from shared.telemetry.kinds import EVENT
+from shared.telemetry.port import EVENT
 telemetry = telemetry_to(load(catalog=False).telemetry)
 telemetry.report(EVENT, "r", state="kept")
 input()

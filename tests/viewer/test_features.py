@@ -12,11 +12,10 @@ from msgspec import structs
 
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import FailedTest, Kind
-from shared.lineage.exports import as_dot, as_mermaid
-from shared.lineage.selection import Question, select
+from shared.lineage.exports import Question, as_dot, as_mermaid, select
 from shared.model import ColumnEdge, EdgeKind
-from shared.serving.page import FOLDER, page
-from shared.texts.visible import visible
+from shared.serving.view import FOLDER, page
+from shared.texts import visible
 from tests.support.lineage import document, edge, process, random_document
 from tests.viewer.browser.driver import Browser, installed
 from tests.viewer.estate import STORE, estate

@@ -11,11 +11,10 @@ from msgspec import structs
 
 from shared.catalog.memory import MemoryCatalog
 from shared.lineage.building import Interval, KnownProcess, document_of
-from shared.lineage.selection import Question, select
-from shared.serving.page import page
+from shared.lineage.exports import Question, select
 from shared.serving.service import LineageService
 from shared.serving.shelf import OneDocument
-from shared.serving.view import LineageView
+from shared.serving.view import LineageView, page
 from tests.support.cli import Parts
 from tests.support.lineage import NOON, asset, document, edge, process, random_document
 from tests.support.planted import SECRET, events

@@ -14,8 +14,8 @@ from msgspec import structs
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.document import FailedTest, LineageDocument, Tag
 from shared.model import AssetSchema, Column, ColumnEdge, Declared, EdgeKind, Origin, Process, UnresolvedTable
-from shared.serving.page import FOLDER, page
-from shared.texts.visible import visible, visible_lines
+from shared.serving.view import FOLDER, page
+from shared.texts import visible, visible_lines
 from tests.cli.test_hostile_names import HOSTILE
 from tests.support.lineage import asset
 from tests.viewer.browser.driver import Browser
@@ -175,7 +175,7 @@ def test_the_title_of_the_file_is_visible() -> None:
 
 
 def test_the_twins_agree_on_every_character() -> None:
-    """`viewer/visible.js` against `shared/texts/visible.py`, on all of Unicode that both know."""
+    """`viewer/visible.js` against `shared/texts.py`, on all of Unicode that both know."""
     script = (FOLDER / "visible.js").read_text(encoding="utf-8").replace("export ", "") + (
         "const known = /\\P{Cn}/u; const found = [];"
         "for (let code = 0; code < 0x110000; code++) {"

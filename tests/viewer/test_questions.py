@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 
 from shared.lineage.document import NOT_SET, Edge, Flow, Kind, LineageDocument
-from shared.lineage.selection import Question, select
-from shared.serving.page import page
+from shared.lineage.exports import Question, select
+from shared.serving.view import page
 from tests.support.lineage import dependents, random_document
 from tests.viewer.browser.driver import Browser
 

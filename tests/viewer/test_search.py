@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from shared.serving.page import page
+from shared.serving.view import page
 from tests.support.lineage import ROOT, search_document
 from tests.viewer.browser.driver import Browser
 from throughline.project import ROOT as PROJECT

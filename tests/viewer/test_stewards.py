@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from shared.canary.run import canary_run
+from shared.canary.hops import canary_run
 from shared.catalog.memory import MemoryCatalog
-from shared.lineage.schema_changes import ColumnChange, with_schema_changes
-from shared.serving.page import page
+from shared.lineage.dataset_facts import ColumnChange, with_schema_changes
+from shared.serving.view import page
 from tests.support.building import body, dataset, packed
 from tests.support.cli import Parts
 from tests.support.lineage import NOON, ROOT, document, edge, process

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from shared.catalog.port import AssetKey, Catalog, Documents, ForeignAsset, ForeignProcess, batches
-from shared.reading.progress import Progress, no_progress
+from shared.reading.values import Progress, no_progress
 from shared.records.assets import all_assets
 from shared.records.ledger import ledger_entries
 from shared.records.states import LedgerState

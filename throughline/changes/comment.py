@@ -13,7 +13,7 @@ from typing import Any
 
 import requests
 
-from shared.governance.checks.breakage_reports import MARKER
+from shared.governance.checks.breakage import MARKER
 
 _SECONDS = 30
 _PAGE = 100

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from shared.governance.checks.breakage import Change
 from shared.translation.sql.model import TableRef
-from shared.translation.sql.scripts import Alteration, alterations, statements_of
+from shared.translation.sql.parsing import Alteration, alterations, statements_of
 from shared.translation.sql.statement_reader import read_statement, redact
 from throughline.changes.git_range import ChangedFile
 from throughline.dbt.artifacts import Node

@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 from shared.errors import Misconfigured
-from shared.rules_file.reading import Place, RulesSource
-from shared.texts.visible import visible
+from shared.rules_file import Place, RulesSource
+from shared.texts import visible
 from throughline.contracts.standard_file import (
     CONTRACT,
     DATASET,

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shared.errors import Misconfigured
-from shared.rules_file.reading import Place, RulesSource, did_you_mean
-from shared.texts.visible import visible
+from shared.rules_file import Place, RulesSource, did_you_mean
+from shared.texts import visible
 
 if TYPE_CHECKING:
     import pydantic

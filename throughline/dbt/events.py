@@ -16,7 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
-from shared.openlineage.operations import EXPOSURE
+from shared.openlineage.selection import EXPOSURE
 from shared.translation.run.exposures import job_of_exposures, place_of_exposure
 from shared.translation.sql.statement_reader import read_statement
 from throughline.dbt.artifacts import Node, NodeResult, Project

@@ -11,7 +11,7 @@ from shared.governance.propagation import TagPropagation, unknown_sources
 from shared.governance.rules import Mask, Rules, Selector, TagRule, matching_columns, stopping
 from shared.lineage.document import NOT_SET, Edge, Flow, Kind, LineageDocument
 from shared.lineage.graph import LineageGraph, Way, excluded_columns
-from shared.lineage.questions.index import LineageIndex
+from shared.lineage.questions import LineageIndex
 from shared.storage_layout import StoredEvent, process_key
 from throughline.evidence.report import (
     Beginning,

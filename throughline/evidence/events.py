@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.applications.partition import counting_events
-from shared.applications.parts import Part
-from shared.events.archive_index import ArchiveMissing
+from shared.events.archive import ArchiveMissing
 from shared.events.stored_runs import RunFilter, StoredRun, runs_below, stored_runs
+from shared.publishing.headers import Part
 from shared.publishing.planning import read_process
-from shared.reading.events import events_of
-from shared.reading.progress import Progress, counted, no_progress
-from shared.reading.runs import all_applications, runs_of
+from shared.reading.reader import all_applications, events_of, runs_of
+from shared.reading.values import Progress, counted, no_progress
 from shared.storage.port import Storage
 from shared.storage_layout import StoredEvent, digest_of
 from throughline.evidence.report import Events, event_name

@@ -1,7 +1,7 @@
 """A report as a page and as a table. Pure.
 
 The page is one file that needs nothing else, prints, and has the report as JSON in it, so that a check can read it
-again. Names are escaped: markup as entities, marks that act as escapes (`shared/texts/visible.py`).
+again. Names are escaped: markup as entities, marks that act as escapes (`shared/texts.py`).
 """
 
 import csv
@@ -15,7 +15,7 @@ import msgspec
 
 from shared.errors import Misconfigured
 from shared.lineage.exports import cell
-from shared.texts.visible import visible
+from shared.texts import visible
 from throughline.evidence.report import FORMAT, Part, Report, Step
 
 _FACTS = '<script type="application/json" id="facts">'

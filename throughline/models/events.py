@@ -13,7 +13,7 @@ import msgspec
 
 from shared.errors import Misconfigured
 from shared.secrets import text_without_secrets
-from shared.texts.visible import visible
+from shared.texts import visible
 from throughline.event_parts import Json, event_of, facets_of
 from throughline.models.sources import WrongSourceError, columns_of, places_of
 from throughline.models.training import LoggedDataset, TrainedModel, TrainingRun

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from shared.errors import Misconfigured, ThroughlineError
 from shared.secrets import text_without_secrets
-from shared.texts.visible import visible
+from shared.texts import visible
 from throughline.models.training import LoggedDataset, TrainedModel, TrainingRun
 
 if TYPE_CHECKING:

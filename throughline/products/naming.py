@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from shared.model import Asset
-from shared.naming.canonical import is_noise
-from shared.naming.names import Names
+from shared.naming.names import Names, is_noise
 from shared.naming.stores.families import NO_ENVIRONMENT
 from shared.openlineage.run import MergedDataset
 from shared.secrets import text_without_secrets

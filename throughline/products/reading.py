@@ -11,8 +11,8 @@ from typing import Any
 
 from shared.errors import Misconfigured
 from shared.naming.names import Names
-from shared.rules_file.reading import RulesSource
-from shared.texts.visible import visible
+from shared.rules_file import RulesSource
+from shared.texts import visible
 from throughline.contracts.reading import Contract, contract_of
 from throughline.contracts.standard_file import PRODUCT, checked, owner_of, read_standard_file
 from throughline.products.naming import with_certain_names

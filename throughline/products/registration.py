@@ -16,9 +16,8 @@ from shared.governance.checks.findings import Facts, UpstreamLineage, Verdict, l
 from shared.lineage.document import LineageDocument
 from shared.maintenance.reconciliation import refreshed_matches
 from shared.model import Declared
-from shared.publishing.context import PublishContext
+from shared.publishing.context import PublishContext, remove_unlinked, turn
 from shared.publishing.placeholders import CALLS_TO_PLACE, describe, is_outdated, place
-from shared.publishing.publisher_lease import remove_unlinked, turn
 from shared.records.assets import AssetRecord, all_assets, read_assets
 from shared.records.promises import Promise
 from shared.storage_layout import asset_key

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shared.atlas.columns import column_name, column_rule
 from shared.catalog.port import Terms
-from shared.classifying.applying import lacking_terms
 from shared.classifying.attached import Attached, AttachedKind, Mark, attached
-from shared.classifying.planning import ClassificationPlan, taken_away
+from shared.classifying.planning import ClassificationPlan, lacking_terms, taken_away
 from shared.errors import Misconfigured
 from shared.governance.rules import Rules, Selector, Term
 from shared.records.assets import AssetRecord

@@ -20,7 +20,7 @@ from shared.catalog.atlas.answers import ACTIVE, NOT_FOUND, active_ends, held_by
 from shared.catalog.atlas.columns import schema_of
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import AssetKey, Classified, batches
-from shared.completeness.score import CatalogDocumentation
+from shared.completeness import CatalogDocumentation
 from shared.errors import CatalogRefused
 
 _MOST_DATASETS = 200

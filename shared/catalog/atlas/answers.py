@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
-from shared.atlas.column_lineage import COLUMN_TYPE, COLUMNS_OF_ASSET
 from shared.atlas.entities import (
     LAST_RUN,
     ORIGIN_WORDS,
@@ -21,7 +20,7 @@ from shared.atlas.entities import (
     ProcessEntity,
     column_pairs,
 )
-from shared.atlas.types import MANAGED
+from shared.atlas.types import COLUMN_TYPE, COLUMNS_OF_ASSET, MANAGED
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import (
     MOST_GUIDS,

@@ -11,7 +11,9 @@ from typing import Any
 
 from pyapacheatlas.core import AtlasEntity
 
-from shared.atlas.column_lineage import (
+from shared.atlas.columns import SCHEMA_TYPE, ColumnEntity, column_entities, column_rule, schema_name
+from shared.atlas.entities import AssetEntity, ProcessEntity
+from shared.atlas.types import (
     COLUMN_TYPE,
     STEP_TYPE,
     STEPS_OF_PROCESS,
@@ -19,8 +21,6 @@ from shared.atlas.column_lineage import (
     OwnColumn,
     column_lineage,
 )
-from shared.atlas.columns import SCHEMA_TYPE, ColumnEntity, column_entities, column_rule, schema_name
-from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.atlas.answers import active_ends
 from shared.catalog.port import AssetKey, batches
 from shared.errors import CatalogUnavailable

@@ -10,9 +10,9 @@ from datetime import datetime
 from itertools import count, islice
 from typing import Any
 
-from shared.atlas.column_lineage import COLUMN_TYPE
 from shared.atlas.columns import PART_TYPES
 from shared.atlas.entities import PLACED, PROCESS_TYPE
+from shared.atlas.types import COLUMN_TYPE
 from shared.catalog.atlas.answers import found_node, is_foreign, node_of
 from shared.catalog.connection.dialect import dialect_of
 from shared.catalog.connection.transport import SteadyAtlasClient

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from shared.catalog.connection.dialect import ACCOUNT_VERSION, POLICY_VERSION, dialect_of
-from shared.catalog.connection.policies import Policy
+from shared.catalog.connection.dialect import ACCOUNT_VERSION, POLICY_VERSION, Policy, dialect_of
 from shared.catalog.connection.transport import SteadyAtlasClient
 from shared.catalog.port import Collection
 

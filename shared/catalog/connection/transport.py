@@ -28,8 +28,7 @@ from urllib3.exceptions import LocationParseError, NewConnectionError
 
 from shared.errors import CatalogRefused, CatalogUnavailable, retry_after
 from shared.http_errors import NO_ANSWER, name_of
-from shared.telemetry.kinds import CALL
-from shared.telemetry.port import SILENT, Telemetry
+from shared.telemetry.port import CALL, SILENT, Telemetry
 
 
 class RateLimiter:

@@ -14,8 +14,7 @@ from operator import attrgetter
 from shared.governance.propagation import TagPropagation, unknown_sources
 from shared.governance.rules import Rules, Selector, Wanted, matching_columns, matching_datasets
 from shared.lineage.document import Edge, Flow, Kind, LineageDocument
-from shared.lineage.graph import LineageGraph, excluded_columns, label
-from shared.lineage.shortest_ways import reach, way_back
+from shared.lineage.graph import LineageGraph, excluded_columns, label, reach, way_back
 
 Link = Edge | Flow
 

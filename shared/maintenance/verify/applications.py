@@ -8,22 +8,20 @@ from datetime import timedelta
 from functools import partial
 
 from shared.applications.partition import OpenApplication, read_whole
-from shared.applications.parts import Part, PartContent, part_contents, part_of
 from shared.applications.processor import FoldRequest
 from shared.applications.recompute import problem_of, recomputed
 from shared.applications.state import ApplicationState, share_digest
 from shared.errors import Refused
-from shared.events.archive_format import DAMAGED
-from shared.events.archive_index import ArchiveMissing, is_index, is_stored, read_index, stored_packed
+from shared.events.archive import DAMAGED, ArchiveMissing, is_index, is_stored, read_index, stored_packed
 from shared.events.dead_letters import DeadLetter, dead_letter, dead_letters, delete_letter
 from shared.events.stored_runs import StoredRun, runs_below
 from shared.maintenance.replay import replay_application, replay_dead_letters
 from shared.maintenance.verify.findings import CHANGED, Findings, Inconsistency, Kind, VerifyContext
 from shared.openlineage.decoding import decode
+from shared.publishing.headers import Part, PartContent, part_contents, part_of
 from shared.publishing.planning import forgettable, read_process, read_processes
-from shared.reading.events import home_record
-from shared.reading.progress import counted
-from shared.reading.runs import all_applications
+from shared.reading.reader import all_applications, home_record
+from shared.reading.values import counted
 from shared.records.digest_set import combined_digest, short
 from shared.records.publish_queue import PROCESS_KIND, Mark, leave_marks, read_queue
 from shared.records.states import State

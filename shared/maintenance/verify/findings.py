@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from shared.applications.processor import ApplicationProcessor
 from shared.publishing.context import PublishContext
-from shared.reading.progress import Progress, no_progress
+from shared.reading.values import Progress, no_progress
 from shared.records.digest_set import DigestSet
 
 CHANGED = "it changed meanwhile, or can't be repaired: verify again"

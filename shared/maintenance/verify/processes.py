@@ -9,11 +9,11 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.port import AssetKey, HeldProcess, Node, batches
 from shared.errors import ContentLost, WriteConflict
 from shared.maintenance.verify.findings import CHANGED, Findings, Inconsistency, Kind, VerifyContext
+from shared.publishing.context import remove_placeholders
 from shared.publishing.headers import Headers
 from shared.publishing.planning import InFlight, Plan, Planner, ProcessRows, current, read_process, read_processes
-from shared.publishing.publisher_lease import remove_placeholders
 from shared.publishing.resolution import resolved_entity
-from shared.reading.progress import counted
+from shared.reading.values import counted
 from shared.records.assets import read_assets
 from shared.records.digest_set import combined_digest, short
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from shared.plans.nodes.document import Node, id_of, kind, nodes, ref
-from shared.plans.nodes.flow import (
+from shared.plans.nodes.document import (
     CHANGE,
     COPY,
     COUNTED,
@@ -16,7 +15,12 @@ from shared.plans.nodes.flow import (
     SUMMARY,
     Flow,
     FlowStep,
+    Node,
     after,
+    id_of,
+    kind,
+    nodes,
+    ref,
     through,
     united,
 )

@@ -6,17 +6,21 @@ The parts of a table's column are not known: where an expression takes one of th
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
-from shared.plans.nodes.document import Id, Node, id_of, kind, nodes
-from shared.plans.nodes.flow import (
+from shared.plans.nodes.document import (
     CHANGE,
     DECIDES,
     NOTHING,
     ArrayFlow,
     Flow,
     FlowStep,
+    Id,
+    Node,
     StructureFlow,
     decided,
+    id_of,
     joined,
+    kind,
+    nodes,
     through,
     united,
 )

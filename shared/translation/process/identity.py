@@ -16,9 +16,8 @@ import msgspec
 
 from shared.naming.stores.families import Identity, bounded
 from shared.naming.stores.normalization import table_shown
-from shared.openlineage.operations import UNKNOWN, split_job_name
 from shared.openlineage.run import MergedRun
-from shared.openlineage.selection import CHECKS
+from shared.openlineage.selection import CHECKS, UNKNOWN, split_job_name
 from shared.secrets import text_without_secrets
 from shared.translation.process.job_names import is_generic, job, notebook, stable_name, without_host
 from shared.versions import NAMING

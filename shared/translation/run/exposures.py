@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from shared.model import Process
 from shared.openlineage.facets import Exposure, Exposures
-from shared.openlineage.operations import DECLARED, EXPOSURE
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.run_facets import JobName
+from shared.openlineage.selection import DECLARED, EXPOSURE
 from shared.openlineage.wire import NO_SOURCE_CODE, InputField
 
 _INTEGRATION = "DBT"

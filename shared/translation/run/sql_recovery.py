@@ -16,10 +16,10 @@ from functools import lru_cache
 import msgspec
 
 from shared.model import OPAQUE, Asset, Column, ColumnEdge, EdgeKind, UnresolvedTable
-from shared.naming.canonical import is_noise
+from shared.naming.names import is_noise
 from shared.naming.stores.families import Identity
-from shared.openlineage.operations import Operation
 from shared.openlineage.run import MergedDataset, MergedRun
+from shared.openlineage.selection import Operation
 from shared.translation.run.datasets import Datasets, Place, table_name
 from shared.translation.sql.model import Statement, TableRef
 from shared.translation.sql.statement_reader import read_statement

@@ -13,9 +13,12 @@ import msgspec
 from msgspec.structs import replace
 
 from shared.model import Asset, Origin, Process, RunLineage, Span
-from shared.naming.canonical import canonical, is_noise
+from shared.naming.names import canonical, is_noise
 from shared.naming.stores.families import Identity
-from shared.openlineage.operations import (
+from shared.openlineage.run import MergedDataset, MergedRun
+from shared.openlineage.selection import (
+    CHECK,
+    CHECKS,
     DECLARED,
     DECLARED_JOBS,
     EXPOSURE,
@@ -24,11 +27,7 @@ from shared.openlineage.operations import (
     Operation,
     split_job_name,
 )
-from shared.openlineage.run import MergedDataset, MergedRun
-from shared.openlineage.selection import CHECK, CHECKS
 from shared.openlineage.wire import STREAMING
-from shared.translation.application.context import NO_CONTEXT, RunContext, StreamBatch
-from shared.translation.application.lifecycle import DROP, RENAME, TRUNCATE, LifecycleEvent
 from shared.translation.process.identity import (
     JobIdentity,
     display_name,
@@ -38,8 +37,16 @@ from shared.translation.process.identity import (
     name_process,
     place_of,
 )
-from shared.translation.process.origin import origin_of
-from shared.translation.process.union import union
+from shared.translation.process.union import origin_of, union
+from shared.translation.run.application import (
+    DROP,
+    NO_CONTEXT,
+    RENAME,
+    TRUNCATE,
+    LifecycleEvent,
+    RunContext,
+    StreamBatch,
+)
 from shared.translation.run.columns import column_edges, sourceless
 from shared.translation.run.datasets import Datasets, Place, seen_schemas, table_name
 from shared.translation.run.exposures import exposures_in

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 
 from shared.lineage.document import Edge, Kind
-from shared.lineage.graph import has_foreign, without_foreign
-from shared.lineage.shortest_ways import reach, way_back
-from shared.watching.comparing.changes import Change, ChangeKind, Severity, Topic
+from shared.lineage.graph import has_foreign, reach, way_back, without_foreign
+from shared.watching.comparing.changes import Change, ChangeKind, ColumnKey, DatasetKey, Severity, Topic, View, aligned
 from shared.watching.comparing.snapshot import Snapshot
-from shared.watching.comparing.view import ColumnKey, DatasetKey, View, aligned
 
 _SYNONYMS = {"tinyint": "byte", "smallint": "short", "integer": "int", "bigint": "long", "real": "float"}
 _WIDER: dict[str, frozenset[str]] = {

@@ -18,7 +18,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, 
 from shared.maintenance.publish_missing import publish_all
 from shared.naming.names import BUILT_IN
 from shared.publishing.context import PublishOptions
-from shared.records.settings_record import record_settings
+from shared.records.control import record_settings
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import BlobFact, Row

@@ -4,8 +4,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from shared.canary.hops import Canary, Hop
-from shared.canary.run import COMPLETE, canary_run
+from shared.canary.hops import COMPLETE, Canary, Hop, canary_run
 from shared.canary.sender import Sender
 from shared.openlineage.selection import CHECK
 from shared.query.recorded_document import document_of_record

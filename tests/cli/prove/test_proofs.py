@@ -14,8 +14,7 @@ from shared.canary.sender import Sender
 from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
 from shared.catalog.port import AssetKey, HeldProcess, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.telemetry.kinds import CALL
-from shared.telemetry.port import Telemetry
+from shared.telemetry.port import CALL, Telemetry
 from tests.cli.doctor.played_azure import ACCOUNTS, GROUP, LINEAGE, PAGE, PRINCIPALS, RECEIVER, with_lineage
 from tests.support.played_receiver import PRODUCTION
 from tests.support.played_subscription import OLD, PlayedSubscription

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shared.lineage.document import decoded
-from shared.serving.page import FOLDER, joined, page
+from shared.serving.view import FOLDER, joined, page
 from tests.support.lineage import document, edge, process, random_document
 
 SCRIPT_INJECTION = "</script><script>alert(1)</script>"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from shared.completeness.score import CatalogDocumentation, Part
+from shared.completeness import CatalogDocumentation, Part
 from tests.lake.files import OF_SPARK
 from tests.support.building import START
 from throughline.lake.engine.session import prepare

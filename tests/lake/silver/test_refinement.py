@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from shared.openlineage.decoding import decode
-from shared.translation.application.plan_joins import JOINED
 from shared.translation.reference import contributions_of
+from shared.translation.run.application import JOINED
 from tests.lake.files import OF_SPARK
 from tests.support.events import event, run_id
 from tests.support.plans_alone import plan_event

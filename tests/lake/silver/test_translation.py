@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from shared.model import RunLineage, Span
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge
-from shared.translation.application.context import (
+from shared.translation.run.application import (
     NO_APPLICATION_FACTS,
     RunContext,
     StreamBatch,

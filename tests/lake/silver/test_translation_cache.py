@@ -13,7 +13,7 @@ from shared.model import Span
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge
 from shared.openlineage.run import MergedRun
-from shared.translation.application.context import (
+from shared.translation.run.application import (
     NO_APPLICATION_FACTS,
     NO_CONTEXT,
     RunContext,

@@ -20,9 +20,9 @@ from shared.announcing.outbox import decide, listed
 from shared.announcing.port import Sender
 from shared.announcing.rounds import Watched, WatchOptions, watch
 from shared.announcing.webhook import Webhook
-from shared.concurrency.parallel_map import ParallelMap
+from shared.concurrency import ParallelMap
 from shared.http_errors import TAKEN, Never, NotNow
-from shared.outbox.receivers import MAX_KEPT
+from shared.outbox import MAX_KEPT
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import OUTBOX_PARTITION, WATCH
 from shared.telemetry.port import Acts, line_of

@@ -12,7 +12,7 @@ import sweeper_function
 from shared.announcing.standing import note_look, standing
 from shared.bootstrap import worker
 from shared.catalog.memory import MemoryCatalog
-from shared.records.checkpoint import RECONCILE
+from shared.records.control import RECONCILE
 from shared.storage.port import Storage
 from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of

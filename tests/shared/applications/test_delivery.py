@@ -10,7 +10,7 @@ import pytest
 from shared.applications.delivery import Delivery
 from shared.applications.partition import MAX_UNFOLDED
 from shared.applications.processor import ApplicationProcessor
-from shared.concurrency.single_flight import KeyedLock
+from shared.concurrency import KeyedLock
 from shared.errors import ContentLost, WriteConflict
 from shared.events.dead_letters import dead_letters
 from shared.naming.names import Names

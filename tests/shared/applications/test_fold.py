@@ -25,8 +25,8 @@ from shared.openlineage.decoding import ENDS, Event, decode
 from shared.openlineage.selection import Ignore, select
 from shared.records.states import State
 from shared.storage_layout import digest_of, process_key, stored
-from shared.translation.application.plan_joins import JOINED, MAX_AT_ONCE
 from shared.translation.reference import contributions_of
+from shared.translation.run.application import JOINED, MAX_AT_ONCE
 from shared.translation.run.merging import merge_run
 from tests.support.events import event, run_id
 from tests.support.golden import FOLDERS

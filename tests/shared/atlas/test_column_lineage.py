@@ -5,9 +5,9 @@ from itertools import permutations
 import pytest
 from msgspec.structs import replace
 
-from shared.atlas.column_lineage import ColumnLineageStep, OwnColumn, column_lineage
 from shared.atlas.columns import LONGEST_NAME, name_within
 from shared.atlas.entities import ProcessEntity, process_entity
+from shared.atlas.types import ColumnLineageStep, OwnColumn, column_lineage
 from shared.model import Column, ColumnEdge, EdgeKind
 from shared.translation.process.union import ALL_ROWS
 from tests.support.building import process

@@ -6,12 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.canary import hops
-from shared.canary.hops import SendAnswer
-from shared.canary.run import FAIL
+from shared.canary.hops import FAIL, CanaryOptions, SendAnswer, canary_due
 from shared.canary.sender import Sender
-from shared.canary.timer import CanaryOptions, canary_due
 from shared.openlineage.decoding import decode
-from shared.records.checkpoint import CANARY
+from shared.records.control import CANARY
 from shared.telemetry.port import Act, Acts, line_of
 from tests.support.cli import Parts
 from tests.support.installation import installation

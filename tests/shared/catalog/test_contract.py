@@ -12,8 +12,8 @@ import pytest
 import requests
 from pyapacheatlas.auth import BasicAuthentication
 
-from shared.atlas.column_lineage import COLUMN_TYPE
 from shared.atlas.entities import PLACED, PROCESS_TYPE, AssetEntity, ProcessEntity
+from shared.atlas.types import COLUMN_TYPE
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog

@@ -12,7 +12,7 @@ from shared.catalog.atlas.annotations import AtlasDocumentation, documentation_o
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RateLimiter, RetryPolicy, SteadyAtlasClient
 from shared.catalog.port import AssetKey
-from shared.completeness.score import CatalogDocumentation
+from shared.completeness import CatalogDocumentation
 from tests.plugins.atlas import V2
 
 pytestmark = pytest.mark.contract

@@ -9,7 +9,6 @@ import pytest
 
 from shared.atlas.columns import column_name
 from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
-from shared.classifying.applying import apply, create_terms, lacking_terms
 from shared.classifying.attached import (
     AttachedKind,
     Mark,
@@ -18,7 +17,7 @@ from shared.classifying.attached import (
     note_attached,
     with_classifications,
 )
-from shared.classifying.planning import ClassificationPlan, plan
+from shared.classifying.planning import ClassificationPlan, apply, create_terms, lacking_terms, plan
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured
 from shared.governance.rules_file import parse_rules
 from shared.lineage.building import KnownProcess, document_of

@@ -14,9 +14,16 @@ from shared.catalog.connection.account import AtlasTypes
 from shared.catalog.connection.transport import RetryPolicy, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
 from shared.catalog.port import AssetKey, Catalog, Classifications, Terms, Types
-from shared.classifying.applying import apply, create_terms, define, lacking_terms
 from shared.classifying.attached import attached
-from shared.classifying.planning import ClassificationPlan, definitions, plan
+from shared.classifying.planning import (
+    ClassificationPlan,
+    apply,
+    create_terms,
+    define,
+    definitions,
+    lacking_terms,
+    plan,
+)
 from shared.governance.rules_file import parse_rules
 from shared.lineage.document import LineageDocument
 from shared.storage.memory import MemoryStorage

@@ -12,8 +12,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, Refused, StorageUnavailable
 from shared.events.dead_letters import add_dead_letter, dead_letters
-from shared.ingest.receiver import Redact, note_refusal
-from shared.ingest.responses import refused
+from shared.ingest.receiver import Redact, note_refusal, refused
 from shared.publishing.context import PublishOptions
 from shared.redaction import redacted
 from shared.reporting.status import status

@@ -8,7 +8,7 @@ from shared.forwarding.outbox import dead_letters, pause_row, target_status
 from shared.forwarding.rounds import forward, forward_due, planned
 from shared.forwarding.rules import ForwardRule, ForwardRules, Mode, TargetKind, TargetRule
 from shared.http_errors import TAKEN, Answer, Never, NotNow
-from shared.outbox.receivers import MAX_KEPT, pause_of
+from shared.outbox import MAX_KEPT, pause_of
 from shared.records.publish_queue import forward_marks, read_queue
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import FORWARD, FORWARD_PARTITION, PUBLISH_QUEUE

@@ -11,9 +11,19 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from shared.governance.checks.checking import ALL_HOLD, BROKEN, NOT_KNOWN, Result, check, exit_code
+from shared.governance.checks.checking import (
+    ALL_HOLD,
+    BROKEN,
+    NOT_KNOWN,
+    Report,
+    Result,
+    as_json,
+    as_junit,
+    as_sarif,
+    check,
+    exit_code,
+)
 from shared.governance.checks.findings import Facts, QualityAssertion, Verdict
-from shared.governance.checks.reports import Report, as_json, as_junit, as_sarif
 from shared.governance.rules_file import parse_rules
 from shared.lineage.document import Health, LineageDocument
 from shared.openlineage.decoding import decode

@@ -5,8 +5,7 @@ from datetime import date
 
 import pytest
 
-from shared.governance.explanations import remarks
-from shared.governance.propagation import TagState, propagate
+from shared.governance.propagation import TagState, propagate, remarks
 from shared.governance.rules import Rules, hides
 from shared.governance.rules_file import parse_rules
 from shared.lineage.document import LineageDocument

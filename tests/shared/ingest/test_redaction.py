@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shared.applications.rows import is_run, run_of
-from shared.naming.canonical import without_query
+from shared.naming.names import without_query
 from shared.openlineage.decoding import Event, decode
 from shared.redaction import redacted
 from shared.storage.memory import MemoryStorage

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from shared.lineage.building import KnownProcess, document_of
-from shared.lineage.days.difference import difference, restored
+from shared.lineage.days import difference, restored
 from shared.lineage.document import (
     Column,
     Dataset,

@@ -7,9 +7,8 @@ from msgspec import structs
 from shared.governance.propagation import origins_of
 from shared.governance.rules import Selector, TagRule
 from shared.lineage.building import KnownProcess, document_of
-from shared.lineage.dataset_facts import Failure, with_failures
+from shared.lineage.dataset_facts import ColumnChange, Failure, with_failures, with_schema_changes
 from shared.lineage.document import FailedTest, SchemaChange, decoded, encoded
-from shared.lineage.schema_changes import ColumnChange, with_schema_changes
 from shared.model import AssetSchema, Declared, Process
 from tests.support.lineage import asset, document, edge, process
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from shared.lineage.building import TABLE, Interval, KnownProcess, document_of
+from shared.lineage.dataset_facts import place
 from shared.lineage.document import (
     FORMAT,
     Kind,
@@ -28,7 +29,6 @@ from shared.lineage.graph import (
     unknown_columns,
     unresolved_datasets,
 )
-from shared.lineage.places import place
 from shared.model import AssetSchema, Column, EdgeKind, UnresolvedTable
 from tests.support.lineage import HOUR, NOON, asset, edge, process
 

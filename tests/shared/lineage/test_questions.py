@@ -2,12 +2,10 @@
 
 import pytest
 
+from shared.lineage.dataset_facts import job_of
 from shared.lineage.document import NOT_SET, LineageDocument
 from shared.lineage.graph import LineageGraph, find_column, find_dataset
-from shared.lineage.places import job_of
-from shared.lineage.questions.differences import Difference, differences
-from shared.lineage.questions.impact import dependents, edges_between, flows_between
-from shared.lineage.questions.index import LineageIndex
+from shared.lineage.questions import Difference, LineageIndex, dependents, differences, edges_between, flows_between
 from shared.model import EdgeKind
 from shared.naming.stores.families import Identity
 from shared.translation.process.identity import JobIdentity, Strength, name_process

@@ -7,11 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from shared.lineage.exports import CSV_COLUMNS, as_csv, as_dot, as_mermaid
+from shared.lineage.exports import CSV_COLUMNS, Question, Selection, as_csv, as_dot, as_mermaid, select
 from shared.lineage.graph import find_column, find_dataset
-from shared.lineage.layout import CARD_GAP, CARD_WIDTH, LAYER_GAP, layout
-from shared.lineage.selection import Question, Selection, select
-from shared.lineage.svg import as_svg
+from shared.lineage.svg import CARD_GAP, CARD_WIDTH, LAYER_GAP, as_svg, layout
 from shared.model import EdgeKind
 from tests.support.lineage import HOUR, NOON, document, edge, process, random_document
 

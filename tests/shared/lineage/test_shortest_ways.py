@@ -1,6 +1,6 @@
 """The nodes that can be reached, and a shortest path to each."""
 
-from shared.lineage.shortest_ways import reach, way_back
+from shared.lineage.graph import reach, way_back
 
 LINKS = {"ab": ("a", "b"), "bc": ("b", "c"), "ac": ("a", "c"), "cd": ("c", "d"), "da": ("d", "a"), "xy": ("x", "y")}
 

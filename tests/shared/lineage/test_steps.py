@@ -10,8 +10,8 @@ from rich.console import Console
 
 from shared.lineage.building import KnownProcess, document_of
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, Way
-from shared.lineage.questions.index import LineageIndex
-from shared.lineage.questions.steps import Branch, Direction, Lineage, lineage_of, tree
+from shared.lineage.questions import LineageIndex
+from shared.lineage.steps import Branch, Direction, Lineage, lineage_of, tree
 from shared.model import EdgeKind, Process
 from tests.support.lineage import edge, process, random_document
 from throughline.cli.commands.lineage.show import lineage_tree

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from shared.lineage.days.two_days import end_of, of_two_days
+from shared.lineage.days import end_of, of_two_days
 from shared.lineage.document import LineageDocument, decoded, encoded
 from shared.lineage.graph import document_at
-from shared.lineage.questions.differences import Difference, differences
+from shared.lineage.questions import Difference, differences
 from tests.support.lineage import HOUR, NOON, document, edge, process, random_document
 
 NOTHING = Difference(added=(), removed=())

@@ -12,9 +12,8 @@ from shared.applications.processor import ApplicationProcessor
 from shared.applications.recompute import recompute
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import batches
-from shared.maintenance.purge import purge
-from shared.maintenance.retirement import retire, unseen_processes, unused_placeholders
-from shared.publishing.publisher_lease import remove_placeholders
+from shared.maintenance.removal import purge, retire, unseen_processes, unused_placeholders
+from shared.publishing.context import remove_placeholders
 from shared.publishing.shadow import leave_shadow_mode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage

@@ -10,7 +10,7 @@ import pytest
 from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogUnavailable
-from shared.maintenance.import_processes import import_processes
+from shared.maintenance.publish_missing import import_processes
 from shared.openlineage.decoding import decode
 from shared.publishing.context import PublishOptions
 from shared.records.ledger import ledger_entry, put_entry, request_rewrite

@@ -14,11 +14,11 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.events.stored_runs import RunFilter
 from shared.maintenance.publish_missing import publish_all
-from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge, purge
+from shared.maintenance.removal import Purged, placeholders_to_purge, processes_to_purge, purge
 from shared.maintenance.replay import ReplayPosition, replay
 from shared.publishing.context import PublishOptions
-from shared.records.landing import LONGEST_WAIT
 from shared.records.publish_queue import read_queue
+from shared.records.waits import LONGEST_WAIT
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write

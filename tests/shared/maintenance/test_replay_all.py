@@ -11,13 +11,12 @@ from msgspec import structs
 
 from shared.applications.partition import whole
 from shared.catalog.memory import MemoryCatalog
-from shared.events.archive_format import Line, member_of
+from shared.events.archive import Line, member_of
 from shared.events.dead_letters import dead_letters
-from shared.maintenance.format_before import convert
 from shared.maintenance.publish_missing import publish_all
-from shared.maintenance.replay_all import AllPlan, inventory, last_place, plan_all, replay_all
+from shared.maintenance.replay_all import AllPlan, convert, inventory, last_place, plan_all, replay_all
 from shared.publishing.planning import read_processes
-from shared.records.format_version import Versions, note_versions, stored_versions
+from shared.records.control import Versions, note_versions, stored_versions
 from shared.records.publish_queue import read_queue
 from shared.reporting.status import Status, status
 from shared.storage.memory import MemoryStorage

@@ -13,8 +13,8 @@ from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, batches
 from shared.errors import WriteConflict
-from shared.maintenance.retirement import is_unseen, retire, unseen_processes, unused_placeholders
-from shared.publishing.publisher_lease import remove_placeholders, turn
+from shared.maintenance.removal import is_unseen, retire, unseen_processes, unused_placeholders
+from shared.publishing.context import remove_placeholders, turn
 from shared.publishing.shadow import held_back
 from shared.reading.processes import recorded
 from shared.records.ledger import LedgerEntry

@@ -5,7 +5,7 @@ The spellings of databases (and more of them) are in test_naming.py.
 
 import pytest
 
-from shared.naming.canonical import canonical, is_noise
+from shared.naming.names import canonical, is_noise
 from shared.naming.stores.families import NO_ENVIRONMENT, Identity, RunEnvironment
 
 LAKE = "abfss://lake@contoso.dfs.core.windows.net"

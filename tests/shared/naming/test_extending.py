@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.naming.canonical import canonical
+from shared.naming.names import canonical
 from shared.naming.user_rules import parse_names
 from tests.support.naming_cases import Case
 
@@ -56,7 +56,7 @@ def extended(tmp_path: Path) -> Path:
 
 PROGRAM = """
 import json, sys
-from shared.naming.canonical import canonical
+from shared.naming.names import canonical
 from shared.naming.names import BUILT_IN
 for line in sys.stdin:
     identity = canonical(*json.loads(line))

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.naming.canonical import canonical
-from shared.naming.names import BUILT_IN, RULES, explain
+from shared.naming.names import BUILT_IN, RULES, canonical, explain
 from shared.naming.stores.families import NO_ENVIRONMENT, RunEnvironment
 from shared.naming.stores.services import split_names
 from tests.support.naming_cases import Case

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from shared.naming.canonical import canonical
-from shared.naming.names import BUILT_IN, RULES, Names, Naming
+from shared.naming.names import BUILT_IN, RULES, Names, Naming, canonical
 from shared.naming.stores.families import NO_ENVIRONMENT, RunEnvironment
 from shared.naming.user_rules import parse_names
 

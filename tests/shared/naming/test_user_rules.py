@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from shared.errors import Misconfigured
-from shared.naming.canonical import canonical
-from shared.naming.names import Names
+from shared.naming.names import Names, canonical
 from shared.naming.stores.families import RunEnvironment
 from shared.naming.user_rules import parse_names
 from shared.settings.reading import load

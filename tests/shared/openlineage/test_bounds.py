@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.errors import Refused, TooLarge, Unreadable
-from shared.ingest.body_limits import AT_ONCE, LARGE, turn_for
+from shared.ingest.bodies import AT_ONCE, LARGE, turn_for
 from shared.openlineage import facets
 from shared.openlineage.decoding import decode
 from shared.openlineage.facets import DATASETS, Bound

@@ -2,8 +2,7 @@
 
 import pytest
 
-from shared.openlineage.connectors import with_copied_sources
-from shared.openlineage.run import MergedDataset
+from shared.openlineage.run import MergedDataset, with_copied_sources
 
 COPIES: dict[str, tuple[dict[str, str], list[str]]] = {
     "PostgreSQL to topics": (

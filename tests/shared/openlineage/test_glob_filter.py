@@ -17,7 +17,7 @@ from shared.publishing.context import PublishOptions
 from shared.reporting.status import status
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
-from shared.translation.path_filter import asset_names
+from shared.translation.aggregate import asset_names
 from tests.support.events import event, write
 from tests.support.processing import deliver_blob, post, settle
 from tests.support.publishing import publish

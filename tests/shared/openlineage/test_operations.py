@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.openlineage.operations import UNKNOWN, node_of, split_job_name
+from shared.openlineage.selection import UNKNOWN, node_of, split_job_name
 
 NODES = {
     "insert": (

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from shared.model import OPAQUE
-from shared.plans.nodes.flow import (
+from shared.plans.nodes.document import (
     CHANGE,
     COPY,
     COUNTED,

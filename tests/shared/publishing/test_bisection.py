@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.publishing.bisection import Bisection, batch_size, shrink_to_fit
+from shared.publishing.settling import Bisection, batch_size, shrink_to_fit
 
 SIZES = st.integers(min_value=0, max_value=200)
 

@@ -11,7 +11,7 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused
-from shared.maintenance.purge import purge
+from shared.maintenance.removal import purge
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.building import body, dataset, packed

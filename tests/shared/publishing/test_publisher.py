@@ -10,7 +10,7 @@ import pytest
 from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
-from shared.concurrency.parallel_map import ParallelMap
+from shared.concurrency import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.publisher import Publisher
 from shared.records.publish_queue import enqueue, read_queue

@@ -12,12 +12,11 @@ from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, ForeignProcess, ProcessLinks
 from shared.errors import CatalogUnavailable
-from shared.foreign.remembered import POSITION, foreign_lineage
+from shared.foreign import POSITION, foreign_lineage
 from shared.lineage.document import Kind, LineageDocument, decoded
 from shared.lineage.graph import LineageGraph, find_dataset
-from shared.lineage.questions.impact import dependents
-from shared.publishing.context import PublishContext, PublishOptions
-from shared.publishing.publisher_lease import PUBLISHER
+from shared.lineage.questions import dependents
+from shared.publishing.context import PUBLISHER, PublishContext, PublishOptions
 from shared.query.foreign_round import EVERY, read_foreign_due
 from shared.query.published_document import DOCUMENT, publish_document
 from shared.query.recorded_document import document_of_record

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 import sweeper_function
 from shared.bootstrap import worker
 from shared.errors import Misconfigured
-from shared.foreign.remembered import POSITION
+from shared.foreign import POSITION
 from shared.lineage.document import decoded
 from shared.publishing.publisher import Publisher
 from shared.query.published_document import DOCUMENT

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import pytest
 
-from shared.records.checkpoint import ARCHIVE, RECONCILE, Checkpoint
+from shared.records.control import ARCHIVE, RECONCILE, Checkpoint
 from shared.storage.memory import MemoryStorage
 from shared.sweeping.listing import SWEEP, SweepPosition, Visit
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from shared.records.landing import LONGEST_WAIT, NEVER, NOTHING_BEGUN
+from shared.records.waits import LONGEST_WAIT, NEVER, NOTHING_BEGUN
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LONG, SHORT, CALL = timedelta(minutes=18), timedelta(minutes=1), timedelta(minutes=2)

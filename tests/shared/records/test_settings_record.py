@@ -10,7 +10,7 @@ import pytest
 import sweeper_function
 from shared.bootstrap import worker
 from shared.errors import Misconfigured
-from shared.records.settings_record import record_settings, settings_on_record
+from shared.records.control import record_settings, settings_on_record
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL

@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.catalog.memory import MemoryCatalog
-from shared.events.archive_index import ArchiveMissing
+from shared.events.archive import ArchiveMissing
 from shared.events.stored_runs import RunFilter
 from shared.reading.reader import RecordReader
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import State
-from shared.reporting.counts import COUNTS
 from shared.reporting.run_report import FORGOTTEN, HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
-from shared.reporting.status import STATES, By, status
+from shared.reporting.status import COUNTS, STATES, By, status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS
 from tests.support.damages import consistent_world

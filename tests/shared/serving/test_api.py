@@ -12,9 +12,9 @@ from openapi_core.testing import MockRequest, MockResponse
 from shared.lineage.building import document_of
 from shared.lineage.dataset_facts import Amount
 from shared.model import Declared, QualityTest
-from shared.serving.openapi import openapi
 from shared.serving.requests import Request, Response
 from shared.serving.routes import ROUTES
+from shared.serving.service import openapi
 from tests.shared.serving.documents import CLEAN, HOSTILE, JOBS, LAKE, asset, edge, estate, get, process, service
 from tests.support.lineage import NOON
 

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from shared.errors import StorageUnavailable
-from shared.lineage.days.difference import difference
+from shared.lineage.days import difference
 from shared.lineage.document import LineageDocument, encoded
 from shared.serving.requests import Request
 from shared.serving.service import PROBLEM, LineageService

@@ -30,8 +30,7 @@ from shared.errors import (
     retry_after,
 )
 from shared.events.dead_letters import dead_letters
-from shared.ingest.receiver import Receipt
-from shared.ingest.responses import kept, refused, retry_later
+from shared.ingest.receiver import Receipt, kept, refused, retry_later
 from shared.publishing.context import PublishOptions
 from shared.records.publish_queue import read_queue
 from shared.reporting.status import status

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.storage.port import Operation, OperationKind, Row
-from shared.storage.table_format import (
+from shared.storage.service import (
     decoded_page,
     decoded_row,
     decoded_transaction,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.events.archive_index import indexes_below, stored_packed
+from shared.events.archive import indexes_below, stored_packed
 from shared.events.archive_writer import counted_files
 from shared.events.dead_letters import add_dead_letter, dead_letters
 from shared.records.publish_queue import pending_targets
@@ -17,7 +17,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
 from shared.storage_layout import APPLICATIONS, ARCHIVE, CONTROL, COUNTS, EVENTS, IGNORED, RUN
 from shared.sweeping.closing import ClosingOptions
-from shared.translation.application.plan_joins import JOINED
+from shared.translation.run.application import JOINED
 from tests.support.applications import Applications
 from tests.support.events import event, run_id
 from tests.support.plans_alone import plan_event

@@ -67,7 +67,7 @@ def test_wrong_telemetry_settings_stop_the_worker_but_not_the_receiver(settings:
     assert "THROUGHLINE_TELEMETRY" in worker.stderr
 
 
-REPORT = "from shared.telemetry.kinds import EVENT; worker().telemetry.report(EVENT, 'r', state='kept');"
+REPORT = "from shared.telemetry.port import EVENT; worker().telemetry.report(EVENT, 'r', state='kept');"
 
 
 def test_pending_spans_and_metrics_are_sent_when_the_process_ends(azurite: Azurite) -> None:

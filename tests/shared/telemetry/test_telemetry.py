@@ -28,9 +28,20 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Operation, Row
 from shared.storage_layout import EVENTS, stored_from_blob
 from shared.sweeping.sweep import SweepOptions, sweep
-from shared.telemetry.kinds import EVENT, KINDS, PROCESS, SWEEP
 from shared.telemetry.otel import ActListener, Exports, trace_of
-from shared.telemetry.port import SILENT, Act, Acts, Telemetry, line_of, show_marks_as_escapes, write_line
+from shared.telemetry.port import (
+    EVENT,
+    KINDS,
+    PROCESS,
+    SILENT,
+    SWEEP,
+    Act,
+    Acts,
+    Telemetry,
+    line_of,
+    show_marks_as_escapes,
+    write_line,
+)
 from tests.support.dead_letters import replace_blob
 from tests.support.events import event, run_id, write
 from tests.support.processing import deliver_blob

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from shared.openlineage.decoding import Event
-from shared.translation.named_columns import ColumnPair, missing_pairs, named_pairs
-from shared.translation.reference import translate_history
+from shared.translation.reference import ColumnPair, missing_pairs, named_pairs, translate_history
 from tests.support.building import IDENTITY, dataset, decoded, lineage, source, step
 
 FILTER = step("INDIRECT", "FILTER")

@@ -8,9 +8,9 @@ import pytest
 from shared.lineage.document import Kind, kind_of
 from shared.model import DIRECT, OPAQUE, Asset, Column, ColumnEdge, Contribution, Process, RunLineage, Span
 from shared.openlineage.decoding import decode
-from shared.translation.application.lifecycle import LifecycleEvents
 from shared.translation.process.union import union_edges
 from shared.translation.reference import translate_history
+from shared.translation.run.application import LifecycleEvents
 from shared.translation.run.translate import translate
 from shared.translation.staging_elimination import eliminate_staging
 from tests.support.building import START, dataset, merged

@@ -9,7 +9,7 @@ import pytest
 
 from shared.lineage.dataset_facts import Failure, with_failures
 from shared.lineage.document import Kind
-from shared.watching.comparing.changes import Change, ChangeKind, Severity
+from shared.watching.comparing.changes import Change, ChangeKind, Severity, View
 from shared.watching.comparing.comparison import changes, same, widens
 from shared.watching.comparing.snapshot import (
     BrokenGate,
@@ -22,7 +22,6 @@ from shared.watching.comparing.snapshot import (
     snapshot_of,
     unpacked,
 )
-from shared.watching.comparing.view import View
 from shared.watching.messages import messages
 from tests.support.states import name_of, random_state, state
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from ruamel.yaml import YAML
 
-from shared.governance.checks.breakage_reports import MARKER
+from shared.governance.checks.breakage import MARKER
 from tests.support.shop import ORDERS, commit, git, make_repository
 
 ROOT = Path(__file__).parents[3]

@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shared.errors import Misconfigured
-from shared.naming.canonical import canonical
-from shared.naming.names import Names
+from shared.naming.names import Names, canonical
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 from tests.support import dbt_histories as wrapped

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as replaced
 
-from shared.events.archive_index import indexes_below
+from shared.events.archive import indexes_below
 from shared.governance.propagation import propagate
 from shared.governance.rules_file import parse_rules
 from shared.lineage.graph import document_at
-from shared.lineage.questions.index import LineageIndex
+from shared.lineage.questions import LineageIndex
 from shared.query.published_document import publish_document
 from shared.records.publish_queue import clear_marks, document_marks
 from shared.storage_layout import ARCHIVE, EVENTS, process_key

@@ -11,7 +11,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from shared.atlas.entities import AssetEntity
 from shared.bootstrap import Worker
-from shared.catalog.connection.policies import has_role
+from shared.catalog.connection.dialect import has_role
 from shared.catalog.port import Account, AssetKey, Collection
 from shared.errors import CatalogRefused, CatalogUnavailable
 from throughline.cli.checks.findings import CheckResult, bad, good, unseen

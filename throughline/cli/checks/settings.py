@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from shared.bootstrap import Worker
 from shared.errors import Misconfigured
-from shared.records.settings_record import settings_on_record
+from shared.records.control import settings_on_record
 from shared.settings.reading import differing
 from throughline.cli.checks.findings import CheckResult, bad, good
 from throughline.cli.context.effective_settings import recorded_text

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from shared.bootstrap import Worker, assemble, storage_of
 from shared.errors import Misconfigured, StorageUnavailable
-from shared.records.format_version import check_layout
-from shared.records.settings_record import SettingsOnRecord, settings_on_record
+from shared.records.control import SettingsOnRecord, check_layout, settings_on_record
 from shared.settings.reading import RECORDED, Difference, differing, load
 from shared.settings.table import ENDPOINT, SHADOW
 from shared.settings.values import Settings

@@ -9,7 +9,7 @@ import typer
 
 from shared.bootstrap import Worker
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, StorageUnavailable, WriteConflict
-from shared.events.archive_index import ArchiveMissing
+from shared.events.archive import ArchiveMissing
 from shared.settings.reading import named
 from shared.settings.values import Settings
 from throughline.cli.context.effective_settings import agreed, settings_of_functions

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 
 from shared.atlas.columns import COLUMN_RULES
 from shared.atlas.entities import PROCESS_TYPE, AssetEntity, asset_entity
-from shared.canary.hops import ARRIVAL, FOLDED, Canary, Hop
-from shared.canary.run import CanaryRun
+from shared.canary.hops import ARRIVAL, FOLDED, Canary, CanaryRun, Hop
 from shared.catalog.port import AssetKey, Classifications, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset
-from shared.naming.canonical import canonical
 from shared.naming.matching import rank
-from shared.telemetry.kinds import CALL
-from shared.telemetry.port import Act, Acts
+from shared.naming.names import canonical
+from shared.telemetry.port import CALL, Act, Acts
 from throughline.cli.checks.azure.accounts import accounts_of
 from throughline.cli.checks.azure.rights import is_closed
 from throughline.cli.checks.catalog import TRIAL

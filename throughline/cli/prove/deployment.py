@@ -11,7 +11,7 @@ from functools import partial
 from threading import Event
 from typing import Any
 
-from shared.canary.run import FAIL, canary_run
+from shared.canary.hops import FAIL, canary_run
 from throughline.cli.checks.azure import rights
 from throughline.cli.checks.azure.apps import apps_of, parts_of
 from throughline.cli.checks.findings import collected

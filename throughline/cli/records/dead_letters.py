@@ -11,7 +11,7 @@ from rich.text import Text
 from shared.events.dead_letters import DeadLetter
 from shared.maintenance.replay import LetterOutcome, ReplayedLetter
 from shared.storage_layout import EVENTS
-from shared.texts.visible import visible, visible_lines
+from shared.texts import visible, visible_lines
 
 ID_LENGTH = 12
 """Digits of an id that are shown: enough to be unique."""

@@ -3,7 +3,7 @@
 from shared.errors import Refused
 from shared.openlineage.decoding import decode
 from shared.openlineage.wire import Dataset
-from shared.rules_file.reading import matcher
+from shared.rules_file import matcher
 
 
 def writes(raw: bytes | None, name: str) -> bool:

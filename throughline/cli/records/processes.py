@@ -9,10 +9,10 @@ from rich.tree import Tree
 from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import AssetKey
 from shared.model import Asset, ColumnEdge, EdgeKind, Process
-from shared.reporting.column_sources import EdgeKey, edge_key
+from shared.reporting.status import EdgeKey, edge_key
 from shared.translation.missing_columns import why_no_columns
 from shared.translation.process.union import ALL_ROWS
-from shared.translation.run.stated_facts import StatedFact
+from shared.translation.run.facts import StatedFact
 from throughline.cli.ui.console import plain
 
 

@@ -11,8 +11,7 @@ from shared.openlineage.decoding import run_id_of
 from shared.reading.reader import RecordReader
 from shared.reporting.status import By, status
 from shared.storage.port import Storage
-from shared.texts.suggestion import suggestion
-from shared.texts.visible import visible
+from shared.texts import suggestion, visible
 from throughline.cli.ui.console import fail
 from throughline.cli.ui.options import moment
 

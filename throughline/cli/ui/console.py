@@ -18,7 +18,7 @@ from rich.segment import Segment
 from rich.text import Text
 from rich.tree import Tree
 
-from shared.texts.visible import visible, visible_lines
+from shared.texts import visible, visible_lines
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from shared.texts.visible import visible
+from shared.texts import visible
 from throughline.cli.ui.console import out
 from throughline.cli.ui.tables import fold
 

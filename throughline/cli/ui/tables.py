@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from rich.text import Text
 
-from shared.texts.visible import visible
+from shared.texts import visible
 from throughline.cli.ui.console import out
 
 _GAP = 2

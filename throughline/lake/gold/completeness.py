@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import functions as f
 
-from shared.completeness.score import DEFAULT_RULES, CatalogDocumentation, ScoreRules, lacking, score
+from shared.completeness import DEFAULT_RULES, CatalogDocumentation, ScoreRules, lacking, score
 from throughline.lake.gold.current_lineage import linked_assets
 from throughline.lake.tables.declaration import Table
 from throughline.lake.tables.encoding import moment, unpack_process

@@ -7,11 +7,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.lineage.building import Interval, KnownProcess, document_of, intervals_of
-from shared.lineage.dataset_facts import Failure, with_failures
+from shared.lineage.dataset_facts import ColumnChange, Failure, with_failures, with_schema_changes
 from shared.lineage.document import Health, LineageDocument
-from shared.lineage.schema_changes import ColumnChange, with_schema_changes
 from shared.openlineage.selection import BY_SETTINGS, NO_WRITE
-from shared.translation.excluded_jobs import ExcludedWrite, excluded_jobs
+from shared.translation.aggregate import ExcludedWrite, excluded_jobs
 from shared.translation.sql.statement_reader import redact
 from throughline.lake.gold.lineage_history import STEP_SEPARATOR
 from throughline.lake.silver.quality import failed_tests

@@ -9,8 +9,7 @@ from pyspark.sql import functions as f
 
 from shared.naming.stores.families import NO_ENVIRONMENT
 from shared.openlineage.decoding import Event
-from shared.translation.run.datasets import Place
-from shared.translation.run.quality import TEST, quality_results
+from shared.translation.run.datasets import TEST, Place, quality_results
 from throughline.lake.bronze.decoded_events import contents, event_of
 from throughline.lake.engine.arrow import stream
 from throughline.lake.engine.arrow_cells import Record, Row

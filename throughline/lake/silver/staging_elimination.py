@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.model import Contribution, Process
-from shared.translation.application.lifecycle import LifecycleEvents
+from shared.translation.run.application import LifecycleEvents
 from shared.translation.staging_elimination import StagingResult, eliminate_staging
 from throughline.lake.engine.arrow import grouped, stream
 from throughline.lake.engine.arrow_cells import Record, Row

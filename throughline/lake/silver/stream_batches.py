@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from shared.model import Asset, Span
 from shared.openlineage.run import MergedRun
-from shared.translation.application.context import AT_ONCE, StreamBatch, enclosing_batches
+from shared.translation.run.application import AT_ONCE, StreamBatch, enclosing_batches
 from throughline.lake.tables.encoding import micros, moment
 
 

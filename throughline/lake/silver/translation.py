@@ -19,14 +19,15 @@ from pyspark.sql import functions as f
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.user_rules import parse_names
 from shared.openlineage.run import MergedRun
-from shared.translation.application.context import (
+from shared.translation.run.application import (
+    JOINED,
     NO_APPLICATION_FACTS,
     ApplicationFacts,
     RunContext,
     StreamBatch,
     application_facts_of,
+    joins_in,
 )
-from shared.translation.application.plan_joins import JOINED, joins_in
 from shared.translation.run.merging import merge_plan
 from shared.translation.run.translate import batch_of, names_no_source
 from throughline.lake.engine.arrow import following, stream

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from shared.model import Process, RunLineage
 from shared.openlineage.run import MergedRun
-from shared.translation.application.context import NO_APPLICATION_FACTS, RunContext
+from shared.translation.run.application import NO_APPLICATION_FACTS, RunContext
 from shared.translation.run.datasets import Datasets, schemas_in
 from shared.translation.run.facts import columns_by, is_by_rdd
 from shared.translation.run.translate import Skip, lifecycle_events_in, translate

@@ -8,8 +8,7 @@ import msgspec
 
 from shared.model import ApplicationTimes, Contribution, Process, Span
 from shared.openlineage.run import MergedRun
-from shared.translation.application.context import ApplicationFacts
-from shared.translation.application.lifecycle import LifecycleEvent
+from shared.translation.run.application import ApplicationFacts, LifecycleEvent
 
 pack = msgspec.msgpack.Encoder(order="deterministic").encode
 unpack_run = msgspec.msgpack.Decoder(MergedRun).decode

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from shared.model import OPAQUE, Asset, ColumnEdge, Process
-from shared.naming.canonical import canonical
+from shared.naming.names import canonical
 
 Edge = tuple[tuple[str, str], tuple[str, str | None], str, bool]
 """Input (data set, column), output (data set, column or None for all rows), kind (OPAQUE beside DIRECT and INDIRECT),

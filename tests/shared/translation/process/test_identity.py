@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.naming.canonical import canonical
+from shared.naming.names import canonical
 from shared.naming.stores.families import Identity
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge

@@ -8,8 +8,7 @@ from shared.naming.names import BUILT_IN
 from shared.naming.stores.families import NO_ENVIRONMENT
 from shared.naming.user_rules import parse_names
 from shared.openlineage.decoding import decode
-from shared.translation.run.datasets import Place
-from shared.translation.run.quality import QualityResult, quality_results
+from shared.translation.run.datasets import Place, QualityResult, quality_results
 from tests.support.building import Json, body, dataset, packed
 
 PLACE = Place(names=BUILT_IN, environment=NO_ENVIRONMENT)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shared.texts.suggestion import suggestion
+from shared.texts import suggestion
 from throughline.cli.commands.local.up import typed
 from throughline.cli.context.target import HOME, Home, local_receiver
 from throughline.cli.platforms.configuration import (

@@ -5,9 +5,9 @@ from dataclasses import astuple
 import typer
 
 from shared.bootstrap import Worker
-from shared.maintenance.purge import Purged, placeholders_to_purge, processes_to_purge
-from shared.maintenance.purge import purge as maintenance_purge
-from shared.texts.visible import visible
+from shared.maintenance.removal import Purged, placeholders_to_purge, processes_to_purge
+from shared.maintenance.removal import purge as maintenance_purge
+from shared.texts import visible
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, tracked

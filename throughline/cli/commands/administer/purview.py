@@ -8,11 +8,10 @@ import typer
 from shared.atlas.entities import ORIGIN_WORDS
 from shared.atlas.types import MANAGED, managed_attributes
 from shared.bootstrap import account_at
-from shared.catalog.connection.dialect import ACCOUNT_PATH, CLOUDS
-from shared.catalog.connection.policies import ROLES, has_role, with_role
+from shared.catalog.connection.dialect import ACCOUNT_PATH, CLOUDS, ROLES, has_role, with_role
 from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused
-from shared.texts.suggestion import suggestion
+from shared.texts import suggestion
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.ui.console import fail, note, out, plain
 from throughline.cli.ui.options import PENDING, Plan

@@ -8,10 +8,10 @@ import typer
 
 from shared.bootstrap import Worker
 from shared.catalog.port import AssetKey, batches
-from shared.maintenance.retirement import UnseenProcess, unseen_processes, unused_placeholders
-from shared.maintenance.retirement import retire as maintenance_retire
-from shared.publishing.publisher_lease import remove_placeholders
-from shared.texts.visible import visible
+from shared.maintenance.removal import UnseenProcess, unseen_processes, unused_placeholders
+from shared.maintenance.removal import retire as maintenance_retire
+from shared.publishing.context import remove_placeholders
+from shared.texts import visible
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import key_document
 from throughline.cli.records.published import publish_and_report

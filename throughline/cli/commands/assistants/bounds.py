@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from shared.texts.visible import visible_lines
+from shared.texts import visible_lines
 
 MAX_CHARACTERS = 24_000
 """Of one answer as JSON: some 6,000 to 8,000 tokens."""

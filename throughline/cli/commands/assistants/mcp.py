@@ -13,9 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from shared.bootstrap import Worker
-from shared.governance.checks.checking import check
+from shared.governance.checks.checking import Report, as_json, check
 from shared.governance.checks.findings import Facts, Verdict
-from shared.governance.checks.reports import Report, as_json
 from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_policies
 from shared.lineage.document import LineageDocument, UnreadableDocumentError, decoded

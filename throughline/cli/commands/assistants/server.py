@@ -22,9 +22,8 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from shared.serving.openapi import openapi
 from shared.serving.requests import Request
-from shared.serving.service import API, PROBLEM, LineageService
+from shared.serving.service import API, PROBLEM, LineageService, openapi
 from throughline.cli.commands.assistants.bounds import DATA, bounded
 
 QUESTIONS = f"/{API}throughline/"

@@ -7,12 +7,20 @@ from typing import Annotated
 import typer
 
 from shared.classifying.planning import NO_CATALOG, reading_if_there
-from shared.governance.checks.checking import NOT_KNOWN, exit_code
+from shared.governance.checks.checking import (
+    NOT_KNOWN,
+    Annotations,
+    Report,
+    annotated,
+    as_json,
+    as_junit,
+    as_sarif,
+    as_text,
+    exit_code,
+)
 from shared.governance.checks.checking import check as check_policies
 from shared.governance.checks.findings import Facts
-from shared.governance.checks.reports import Annotations, Report, annotated, as_json, as_junit, as_sarif, as_text
-from shared.governance.explanations import remarks
-from shared.governance.propagation import CatalogReading
+from shared.governance.propagation import CatalogReading, remarks
 from shared.governance.rules import Rules, matching_names
 from shared.governance.rules_file import parse_policies
 from shared.lineage.document import LineageDocument

@@ -7,21 +7,26 @@ import typer
 
 from shared.bootstrap import Worker
 from shared.catalog.port import Classifications, Terms
-from shared.classifying.applying import apply as apply_plan
-from shared.classifying.applying import create_terms, define, lacking_terms
 from shared.classifying.attached import attached
-from shared.classifying.planning import ClassificationPlan, catalog_tags, definitions
+from shared.classifying.planning import (
+    ClassificationPlan,
+    catalog_tags,
+    create_terms,
+    define,
+    definitions,
+    lacking_terms,
+)
+from shared.classifying.planning import apply as apply_plan
 from shared.classifying.planning import plan as plan_of
 from shared.errors import Misconfigured
-from shared.governance.explanations import explain as explanations
-from shared.governance.explanations import terms_of
-from shared.governance.propagation import propagate
+from shared.governance.propagation import explain as explanations
+from shared.governance.propagation import propagate, terms_of
 from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_rules
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_column, find_dataset
 from shared.query.recorded_document import document_of_record
-from shared.texts.suggestion import suggestion
+from shared.texts import suggestion
 from throughline.cli.commands.govern.classify_output import (
     explanation_as_json,
     plan_as_json,

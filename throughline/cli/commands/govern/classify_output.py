@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 from shared.classifying.attached import Mark
 from shared.classifying.planning import ClassificationPlan
-from shared.governance.explanations import TagExplanation, remarks
-from shared.governance.propagation import TagState
+from shared.governance.propagation import TagExplanation, TagState, remarks
 from shared.governance.rules import Rules, Term
 from shared.lineage.document import Edge, LineageDocument
 from throughline.cli.ui.console import note, out, plain

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from shared.errors import Misconfigured
-from shared.governance.checks.checking import exit_code
-from shared.governance.checks.reports import Annotations, Report
+from shared.governance.checks.checking import Annotations, Report, exit_code
 from shared.naming.names import BUILT_IN
 from throughline.cli.commands.govern.check import Json, Junit, Sarif, forms, show
 from throughline.cli.commands.lineage.document_source import judged_lineage

@@ -6,16 +6,22 @@ from typing import Annotated
 import typer
 
 from shared.errors import Misconfigured
-from shared.governance.checks.breakage import Breakage, BreakageQuestion, Change, Subject, policy_subjects
-from shared.governance.checks.breakage_reports import as_markdown, reports
-from shared.governance.checks.checking import NOT_KNOWN, exit_code
+from shared.governance.checks.breakage import (
+    Breakage,
+    BreakageQuestion,
+    Change,
+    Subject,
+    as_markdown,
+    policy_subjects,
+    reports,
+)
+from shared.governance.checks.checking import NOT_KNOWN, Report, as_sarif, as_text, exit_code
 from shared.governance.checks.findings import lineage_of
-from shared.governance.checks.reports import Report, as_sarif, as_text
 from shared.governance.propagation import propagate
 from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_rules
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError
-from shared.lineage.questions.index import LineageIndex
+from shared.lineage.questions import LineageIndex
 from throughline.changes.breakages import breakages_of
 from throughline.changes.git_range import changed_files
 from throughline.changes.table_changes import TableChange, table_changes

@@ -7,12 +7,11 @@ import typer
 
 from shared.bootstrap import Worker
 from shared.catalog.port import Terms
-from shared.classifying.applying import apply as apply_terms
-from shared.classifying.applying import create_terms
-from shared.classifying.planning import ClassificationPlan
+from shared.classifying.planning import ClassificationPlan, create_terms
+from shared.classifying.planning import apply as apply_terms
 from shared.errors import Misconfigured
 from shared.records.assets import AssetRecord
-from shared.texts.visible import visible
+from shared.texts import visible
 from throughline.cli.commands.lineage.document_source import judged_lineage
 from throughline.cli.context.parsed_file import parsed_files
 from throughline.cli.context.target import HOME, Home, parts_of, reported

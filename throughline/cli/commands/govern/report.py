@@ -15,8 +15,8 @@ from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_rules
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, document_at, find_dataset
-from shared.lineage.questions.index import LineageIndex
-from shared.texts.suggestion import suggestion
+from shared.lineage.questions import LineageIndex
+from shared.texts import suggestion
 from throughline.cli.commands.govern.check import catalog_reading
 from throughline.cli.commands.lineage.document_source import judged_lineage, not_empty, published_document
 from throughline.cli.context.parsed_file import parsed_file

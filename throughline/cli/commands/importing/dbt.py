@@ -12,7 +12,7 @@ import typer
 
 from shared.bootstrap import Worker
 from shared.errors import Misconfigured
-from shared.naming.canonical import canonical
+from shared.naming.names import canonical
 from shared.reading.processes import recorded_processes
 from shared.settings.reading import named
 from shared.translation.process.identity import identify, name_process

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shared.classifying.attached import Classified, classifications_of, classified_entities
-from shared.maintenance.import_processes import import_processes
+from shared.maintenance.publish_missing import import_processes
 from shared.publishing.context import Published
-from shared.texts.suggestion import suggestion
+from shared.texts import suggestion
 from throughline.cli.commands.lake.coverage import coverage
 from throughline.cli.commands.lake.lake_session import ROOT, Cores, EngineOption, Memory, Root, opened_lake
 from throughline.cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning

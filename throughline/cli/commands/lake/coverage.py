@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shared.completeness.rules_file import parse_score_rules
-from shared.completeness.score import DEFAULT_RULES, Part, ScoreRules
-from shared.texts.suggestion import suggestion
+from shared.completeness import DEFAULT_RULES, Part, ScoreRules, parse_score_rules
+from shared.texts import suggestion
 from throughline.cli.commands.lake.lake_session import ROOT, EngineOption, Root, opened_lake
 from throughline.cli.commands.lake.rows import show_rows
 from throughline.cli.context.parsed_file import parsed_file

@@ -4,7 +4,7 @@ from rich.tree import Tree
 
 from shared.lineage.document import Kind, LineageDocument
 from shared.lineage.graph import label
-from shared.lineage.questions.origins import Origin
+from shared.lineage.questions import Origin
 from throughline.cli.ui.console import plain
 
 

@@ -7,15 +7,20 @@ import typer
 from msgspec import to_builtins
 
 from shared.model import Asset, Process
-from shared.query.in_catalog import CatalogDifference, catalog_differences
-from shared.query.missing_sources import SourcelessWrite, columns_missing, sourceless_writes
+from shared.query.process_details import (
+    CatalogDifference,
+    SourcelessWrite,
+    catalog_differences,
+    columns_missing,
+    sourceless_writes,
+)
 from shared.reading.processes import RecordedProcess, recorded_processes
 from shared.records.assets import AssetState, asset_states
 from shared.records.ledger import Forgotten, ledger_entry
-from shared.reporting.column_sources import edge_sources
+from shared.reporting.status import edge_sources
 from shared.storage_layout import process_key
-from shared.texts.suggestion import suggestion
-from shared.translation.run.stated_facts import StatedFact
+from shared.texts import suggestion
+from shared.translation.run.facts import StatedFact
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import detailed_document, process_tree
 from throughline.cli.ui.console import counted, fail, out, plain, print_json, print_tree

@@ -12,7 +12,7 @@ from shared.openlineage.selection import CHECK_APPLICATION
 from shared.reading.reader import RecordReader
 from shared.reading.values import EventRecord
 from shared.reporting.ignored_events import find_ignored
-from shared.texts.visible import visible
+from shared.texts import visible
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.outputs import no_write_of, writes
 from throughline.cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_runs

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 from msgspec import to_builtins
 
-from shared.query.missing_sources import source_missing
-from shared.reporting.run_outcomes import Waiting
-from shared.reporting.run_report import FORGOTTEN, HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
-from shared.texts.visible import visible
+from shared.query.process_details import source_missing
+from shared.reporting.run_report import FORGOTTEN, HELD, NOT_PROCESSED, REPLACED, RunReport, Waiting, run_report
+from shared.texts import visible
 from shared.translation.reference import NO_PROCESS
 from shared.translation.run.facts import BY_AN_RDD, BY_PLAN, WITH_UPPER_BOUNDS
 from shared.translation.run.translate import RUN_FAILED

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from shared.lineage.questions.index import LineageIndex
+from shared.lineage.questions import LineageIndex
 from shared.lineage.search_index import Found
-from shared.texts.suggestion import suggestion
+from shared.texts import suggestion
 from throughline.cli.commands.lineage.document_source import lineage_document
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import counted, fail, note, print_json

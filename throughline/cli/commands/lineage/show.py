@@ -9,9 +9,8 @@ from rich.tree import Tree
 
 from shared.lineage.document import Kind
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, Way
-from shared.lineage.questions.index import LineageIndex
-from shared.lineage.questions.origins import origin_document, origins_of
-from shared.lineage.questions.steps import Branch, Dataset, Lineage, lineage_of, tree
+from shared.lineage.questions import LineageIndex, origin_document, origins_of
+from shared.lineage.steps import Branch, Dataset, Lineage, lineage_of, tree
 from throughline.cli.commands.lineage.column_origins import origin_tree
 from throughline.cli.commands.lineage.document_source import lineage_document
 from throughline.cli.context.target import HOME, Home

@@ -12,16 +12,15 @@ from msgspec import to_builtins
 from shared.applications.fold import CLOSED
 from shared.bootstrap import Worker
 from shared.events.dead_letters import DISCARDED
-from shared.foreign.remembered import POSITION as FOREIGN_POSITION
-from shared.foreign.remembered import ForeignPosition
+from shared.foreign import POSITION as FOREIGN_POSITION
+from shared.foreign import ForeignPosition
 from shared.forwarding.outbox import TargetStatus, statuses
 from shared.forwarding.rules import parse_forward_rules
 from shared.openlineage.selection import BY_SETTINGS
 from shared.publishing.shadow import Shadow
 from shared.query.published_document import DocumentAge, document_age
-from shared.records.format_version import mismatch, stored_versions
-from shared.reporting.column_sources import ColumnSources
-from shared.reporting.status import By, EventGroup, Status, Waiting
+from shared.records.control import mismatch, stored_versions
+from shared.reporting.status import By, ColumnSources, EventGroup, Status, Waiting
 from shared.reporting.status import status as read_status
 from shared.translation.run.translate import RUN_FAILED
 from throughline.cli.commands.lineage.table_runs import show_table_runs

@@ -12,17 +12,15 @@ from urllib.parse import urlencode
 
 import typer
 
-from shared.lineage.days.two_days import end_of, of_two_days
+from shared.lineage.days import end_of, of_two_days
 from shared.lineage.document import LineageDocument
-from shared.lineage.exports import as_csv, as_dot, as_mermaid
+from shared.lineage.exports import Question, Selection, as_csv, as_dot, as_mermaid, select
 from shared.lineage.graph import AmbiguousNameError, NoHistoryError, UnknownNameError
-from shared.lineage.questions.index import LineageIndex
-from shared.lineage.selection import Question, Selection, select
+from shared.lineage.questions import LineageIndex
 from shared.lineage.svg import as_svg
-from shared.serving.page import page
 from shared.serving.service import LineageService
 from shared.serving.shelf import OneDocument
-from shared.serving.view import LineageView
+from shared.serving.view import LineageView, page
 from throughline.cli.commands.lineage.document_source import lineage_document, published_document
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import fail, out, plain

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.naming.names import Names
-from shared.translation.named_columns import ColumnPair, missing_pairs, named_pairs
-from shared.translation.reference import translate_history
+from shared.translation.reference import ColumnPair, missing_pairs, named_pairs, translate_history
 from throughline.cli.records.event_files import EventFile
 from throughline.cli.ui.console import counted, note_first, out, print_json, tracked
 from throughline.cli.ui.tables import print_table

@@ -13,16 +13,16 @@ from urllib.parse import urlencode
 
 import typer
 
-from shared.atlas.column_lineage import COLUMN_TYPE, own_column
+from shared.atlas.types import COLUMN_TYPE, own_column
 from shared.bootstrap import Worker, assemble
 from shared.catalog.port import Node, apply_types
-from shared.lineage.questions.index import LineageIndex
-from shared.lineage.questions.steps import lineage_of
+from shared.lineage.questions import LineageIndex
+from shared.lineage.steps import lineage_of
 from shared.query.recorded_document import document_of_record
 from shared.reading.processes import recorded
 from shared.reporting.status import Status
 from shared.reporting.status import status as reporting_status
-from shared.serving.page import page
+from shared.serving.view import page
 from shared.settings.reading import load
 from shared.sweeping.sweep import sweep
 from throughline.cli.commands.lineage import show, status

@@ -16,8 +16,7 @@ import typer
 
 from shared.bootstrap import assemble
 from shared.errors import Misconfigured
-from shared.records.format_version import check_layout
-from shared.records.settings_record import record_settings
+from shared.records.control import check_layout, record_settings
 from shared.settings.reading import load
 from throughline.cli.context.names_file import TextFile, names_in
 from throughline.cli.context.target import HOME, Home

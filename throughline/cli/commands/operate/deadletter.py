@@ -13,8 +13,7 @@ from shared.events.dead_letters import discard as events_discard
 from shared.maintenance.replay import LetterOutcome, replay_dead_letters
 from shared.reading.reader import RecordReader
 from shared.storage.port import Storage
-from shared.texts.suggestion import suggestion
-from shared.texts.visible import visible
+from shared.texts import suggestion, visible
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.dead_letters import ID_LENGTH, in_lines, letter_document, pretty, replayed_line, unpacked
 from throughline.cli.records.published import publish_and_report

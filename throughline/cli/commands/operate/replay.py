@@ -10,7 +10,6 @@ import typer
 
 from shared.bootstrap import Worker
 from shared.events.dead_letters import dead_letters
-from shared.maintenance.format_before import convert, is_of_before
 from shared.maintenance.replay import (
     LetterOutcome,
     ReplayedLetter,
@@ -20,7 +19,16 @@ from shared.maintenance.replay import (
     wanted_applications,
 )
 from shared.maintenance.replay import replay as replay_selection
-from shared.maintenance.replay_all import AllPosition, Inventory, inventory, last_place, plan_all, replay_all
+from shared.maintenance.replay_all import (
+    AllPosition,
+    Inventory,
+    convert,
+    inventory,
+    is_of_before,
+    last_place,
+    plan_all,
+    replay_all,
+)
 from shared.storage.port import Storage
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.dead_letters import replayed_line

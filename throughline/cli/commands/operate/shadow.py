@@ -5,7 +5,7 @@ from collections import Counter
 import typer
 
 from shared.publishing.shadow import ShadowAction, held_back
-from shared.texts.visible import visible
+from shared.texts import visible
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import left_out, out, plain, print_json

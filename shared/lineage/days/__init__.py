@@ -1,1 +1,0 @@
-"""Documents of lineage of several days: one as its difference from another, and one of two with the changes."""

@@ -1,0 +1,192 @@
+"""Remove from the catalog: all that Throughline created (purge), or processes to which no run has contributed for long.
+
+A purge works in batches, each as publishing does it: *writing* before the call, *nothing* after it. An interrupted
+purge is run again, and finds only what is left. The ledger records it, so a replay creates all again.
+
+Retired processes leave the catalog until a new run contributes. The ledger records the time up to which contributions
+are retired, so a replay does not bring them back; the first later contribution does, without the older ones. The
+publisher removes the process. Placeholders that only such processes used leave with them; assets found by a scan stay.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from shared.atlas.entities import PROCESS_TYPE
+from shared.catalog.port import AssetKey, batches, calls_for_guids
+from shared.errors import ContentLost
+from shared.publishing.context import PublishContext, placeholders, remove_placeholders, turn
+from shared.publishing.headers import Headers
+from shared.publishing.planning import InFlight, Plan, Planner, execute, read_processes
+from shared.reading.processes import recorded
+from shared.records.assets import all_assets
+from shared.records.ledger import PURGED, LedgerEntry, ledger_entries, ledger_entry, put_entry
+from shared.records.publish_queue import QueueEntry, Settled, enqueue, read_queue, settle
+from shared.records.states import LedgerState
+from shared.records.waits import NEVER
+from shared.storage.port import Storage
+from shared.storage_layout import QUEUE_PARTITION, SHADOW
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purged:
+    """What one step did: processes and placeholders removed; placeholders `kept` since others use them; processes
+    `left` for the next purge since another worker may be writing them.
+    """
+
+    processes: int = 0
+    placeholders: int = 0
+    kept: int = 0
+    left: int = 0
+
+    def __add__(self, other: "Purged") -> "Purged":
+        return Purged(
+            processes=self.processes + other.processes,
+            placeholders=self.placeholders + other.placeholders,
+            kept=self.kept + other.kept,
+            left=self.left + other.left,
+        )
+
+
+def processes_to_purge(storage: Storage) -> Iterator[LedgerEntry]:
+    """The processes that the catalog holds, or may hold. Reads only."""
+    return (entry for entry in ledger_entries(storage) if entry.state is not LedgerState.NOTHING)
+
+
+def placeholders_to_purge(context: PublishContext) -> Iterator[AssetKey]:
+    """The placeholders that still bear our row, used by others or not. Reads only."""
+    names = {record.own for record in all_assets(context.storage)}
+    for batch in placeholders(context.catalog, names, context.publishing.batch):
+        yield from sorted(batch)
+
+
+def purge(context: PublishContext) -> Iterator[Purged]:
+    """Remove all processes, then all placeholders, lazily, a batch at a time.
+
+    Raises StorageUnavailable, CatalogUnavailable, CatalogRefused, and WriteConflict while another publisher holds the
+    lease.
+    """
+    most = context.publishing.batch
+    for entries in batches(processes_to_purge(context.storage), most):
+        yield _purge_processes(context, entries)
+    for keys in batches(placeholders_to_purge(context), most):
+        done = remove_placeholders(context, keys)
+        yield Purged(placeholders=len(done.removed), kept=len(done.kept))
+
+
+def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) -> Purged:
+    storage, catalog, now = context.storage, context.catalog, context.publishing.now()
+    with turn(context):
+        queue = {queued.target: queued for queued in read_queue(storage).entries}
+        bound = context.after(calls_for_guids(len(entries)) + 1)  # one for what comes before them
+        begun: list[LedgerEntry] = []
+        left = 0
+        for listed in entries:
+            entry = ledger_entry(storage, listed.process)
+            if entry.state is LedgerState.NOTHING:
+                continue
+            is_free = not entry.landing.is_open(now)
+            writing = replace(entry, state=LedgerState.WRITING, landing=entry.landing.begun(now, bound))
+            noted = put_entry(storage, writing) if is_free else None
+            begun += [noted] if noted else []
+            left += noted is None
+        guids = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry in begun])
+        lands = min((entry.landing.lands for entry in begun), default=now)
+        if guids and not context.is_in_time(lands, calls_for_guids(len(guids))):
+            return Purged(left=left + len(begun))  # the calls could take effect too late: the next purge finds them
+        if guids:
+            catalog.remove(sorted(guids.values()))
+        late = now + context.publishing.call_bound if catalog.may_still_land() else NEVER
+        planner = Planner(context=context, headers=Headers(context=context))
+        purged = sum(_note_purged(context, planner, entry, queue.get(entry.process), late) for entry in begun)
+    return Purged(processes=purged, left=left + len(begun) - purged)
+
+
+def _note_purged(
+    context: PublishContext, planner: Planner, entry: LedgerEntry, queued: QueueEntry | None, late: datetime
+) -> bool:
+    """Note that the catalog holds nothing of a process, and take it off the queue, unless what is queued is newer than
+    the purge. What its marks are about is put on record.
+    """
+    storage = context.storage
+    gone = replace(
+        entry,
+        state=LedgerState.NOTHING,
+        fingerprint="",
+        schemas="",
+        assets=frozenset(),
+        guid="",
+        landing=entry.landing.answered(late),
+        because=PURGED,
+    )
+    plan = Plan(queue_entry=queued or QueueEntry(target=entry.process), entry=gone, entity=None)
+    with suppress(InFlight, ContentLost):
+        plan = planner.plan(queued) if queued else plan
+        settled = execute(storage, plan, replace(gone, forgotten=plan.entry.forgotten))
+        if settled and queued:
+            settle(storage, [Settled.of(settled.queue_entry)])
+        storage.delete(SHADOW, QUEUE_PARTITION, entry.process)
+        return settled is not None
+    return put_entry(storage, gone) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnseenProcess:
+    """A process (by key) in the catalog, and the time of its newest contribution."""
+
+    process: str
+    qualified_name: str
+    guid: str
+    last: datetime
+
+
+def is_unseen(entry: LedgerEntry, last: datetime | None, moment_before: datetime) -> bool:
+    """Whether a process in the catalog is to be retired: its newest contribution is older than `moment_before`. Pure.
+
+    Processes without any contribution are removed by the publisher anyway.
+    """
+    return entry.state is LedgerState.WRITTEN and last is not None and last < moment_before
+
+
+def unseen_processes(
+    storage: Storage, before: datetime, *, progress: Callable[[], None] = lambda: None
+) -> Iterator[UnseenProcess]:
+    """The processes in the catalog without a contribution since `before`. Reads only; `progress` is called for each
+    process that was read.
+    """
+    for process in read_processes(storage):
+        entry = process.entry
+        seen_span = replace(process, entry=replace(entry, retired=None)).seen  # a retirement may have been cut off
+        last = seen_span.last if seen_span else None
+        progress()
+        if last and is_unseen(entry, last, before):
+            yield UnseenProcess(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)
+
+
+def retire(storage: Storage, chosen: UnseenProcess) -> bool:
+    """Have the publisher remove a process from the catalog. False, and nothing changed, while a publisher writes it.
+    Idempotent; a contribution made meanwhile brings the process back.
+    """
+    entry = ledger_entry(storage, chosen.process)
+    if entry.state is not LedgerState.WRITTEN or not put_entry(storage, replace(entry, retired=chosen.last)):
+        return False
+    enqueue(storage, [chosen.process])
+    return True
+
+
+def unused_placeholders(context: PublishContext, leaving: Sequence[UnseenProcess]) -> Iterator[AssetKey]:
+    """The placeholders that neither a process on record nor anything else in the catalog uses once the `leaving` ones
+    are gone. Reads only.
+    """
+    storage = context.storage
+    names = {process.qualified_name for process in leaving}
+    stay: set[str] = set()
+    unused = {record.own for record in all_assets(storage) if record.promise is None}
+    for _, entity in recorded(storage, context.publishing):
+        if entity.qualified_name not in names:
+            stay.add(entity.qualified_name)
+            unused -= {*entity.inputs, *entity.outputs}
+    guids = {entry.guid for entry in ledger_entries(storage) if entry.qualified_name not in stay}  # removed ones too
+    for batch in placeholders(context.catalog, unused, context.publishing.batch):
+        yield from (key for key, placeholder in sorted(batch.items()) if placeholder.links <= guids)

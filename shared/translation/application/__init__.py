@@ -1,1 +1,0 @@
-"""Relations between the runs of one application: context, lifecycle of data sets, staging."""
