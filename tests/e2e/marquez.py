@@ -1,14 +1,16 @@
 """`python -m tests.e2e.marquez URL`: forward captured jobs to a running Marquez, and compare what it shows.
 
 For each run that was delivered, its state, inputs and outputs are asked of Marquez' own API and compared with the event
-that was sent; columns are not. Marquez has no package that a test could install: build it from its sources (0.51
-was), with a PostgreSQL of its own, or use one that runs.
+that was sent; for each data set that a run wrote, its column lineage with that of all events that wrote it. Marquez
+keeps an edge between columns that the event's schemas name (`OpenLineageDao.upsertColumnLineage`), and of any run: the
+others of `fields` are counted, and `dataset` is not kept at all. Marquez has no package that a test could install:
+build it from its sources (0.51 was), with a PostgreSQL of its own, or use one that runs.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -65,6 +67,48 @@ def differences(marquez: _Marquez, event: Any) -> Iterator[str]:
         yield f"state {run['state']}"
 
 
+Column = tuple[str, str, str]
+"""Namespace and name of a data set, and a column of it."""
+Edges = set[tuple[Column, Column]]
+"""Pairs of a source and what is made of it."""
+
+
+def sent_columns(events: Iterable[Any]) -> tuple[dict[tuple[str, str], Edges], Edges]:
+    """By data set that a run wrote, the edges between columns that Marquez can keep; and those that it can't, since a
+    schema lacks one of their ends.
+    """
+    kept: dict[tuple[str, str], Edges] = {}
+    rest: Edges = set()
+    for event in events:
+        of_inputs = {column for dataset in event["inputs"] for column in _columns(dataset)}
+        for output in event["outputs"]:
+            key, of_output = (output["namespace"], output["name"]), _columns(output)
+            edges = kept.setdefault(key, set())
+            fields = output.get("facets", {}).get("columnLineage", {}).get("fields", {})
+            for name, field in fields.items():
+                for source in field["inputFields"]:
+                    edge = (source["namespace"], source["name"], source["field"]), (*key, name)
+                    (edges if edge[0] in of_inputs and edge[1] in of_output else rest).add(edge)
+    return kept, rest - {edge for edges in kept.values() for edge in edges}
+
+
+def _columns(dataset: Any) -> set[Column]:
+    fields = dataset.get("facets", {}).get("schema", {}).get("fields", ())
+    return {(dataset["namespace"], dataset["name"], field["name"]) for field in fields}
+
+
+def shown_columns(marquez: _Marquez, namespace: str, name: str) -> Edges:
+    """The edges into the columns of a data set as Marquez shows them."""
+    graph = marquez.get("column-lineage", nodeId=f"dataset:{namespace}:{name}", depth="1")
+    nodes = [node["data"] for node in graph["graph"] if node.get("data")] if graph else []
+    return {
+        ((source["namespace"], source["dataset"], source["field"]), (namespace, name, node["field"]))
+        for node in nodes
+        if (node["namespace"], node["dataset"]) == (namespace, name)
+        for source in node["inputFields"]
+    }
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return 0 when Marquez shows what was sent, else 1."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.marquez", description=__doc__)
@@ -88,13 +132,21 @@ def main(arguments: list[str] | None = None) -> int:
     while world.round(minutes=60).targets[0].waiting:
         pass
     wrong = 0
-    last = {event.run_id: json.loads(event.body) for event in events}
+    sent = [json.loads(event.body) for event in events]
+    last = {event["run"]["runId"]: event for event in sent}
     for run_id, event in last.items():
         for difference in differences(marquez, event) if event["eventType"] == "COMPLETE" else ():
             wrong += 1
             sys.stdout.write(f"{event['job']['name']} {run_id}: {difference}\n")
+    columns, rest = sent_columns(event for event in sent if event["eventType"] == "COMPLETE")
+    for (namespace, name), edges in columns.items():
+        if different := shown_columns(marquez, namespace, name) ^ edges:
+            wrong += 1
+            sys.stdout.write(f"columns of {namespace} {name}: {sorted(different)}\n")
     refused = sum(answer is not TAKEN for answer in marquez.answers)
     sys.stdout.write(f"{len(last):,} runs delivered, {refused:,} answers that were no 2xx, {wrong:,} differences\n")
+    compared = sum(map(len, columns.values()))
+    sys.stdout.write(f"{compared:,} edges of columns of {len(columns):,} data sets compared, {len(rest):,} left out\n")
     return 1 if wrong or refused else 0
 
 
