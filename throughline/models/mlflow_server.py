@@ -93,6 +93,7 @@ def connect(tracking_uri: str) -> MlflowServer:
         raise Misconfigured("MLflow is not installed: install `throughline[mlflow]`") from error
     with _reported():
         uri = tracking_uri or mlflow.get_tracking_uri()
+        mlflow.set_tracking_uri(uri)  # else a registry in files opens the default store: a new mlflow.db, right here
         client = mlflow.MlflowClient(tracking_uri=uri)
         is_databricks = uri.partition(":")[0] == _DATABRICKS
         return MlflowServer(
