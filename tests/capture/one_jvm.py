@@ -17,10 +17,11 @@ from pyspark.sql import SparkSession
 
 
 def run(jvm: Any, script: str, arguments: list[str], properties: dict[str, str]) -> str | None:
-    """Run the script once; return the problem. No session, file system or property is left of the run before."""
+    """Run the script once; return the problem. No session, file system or module of a jar is left of the run before."""
     for name, value in properties.items():
         jvm.java.lang.System.setProperty(name, value)  # where a new context looks first
     jvm.org.apache.hadoop.fs.FileSystem.closeAll()  # they keep the configuration that they were made with
+    path, modules = list(sys.path), set(sys.modules)
     sys.argv = [script, *arguments]
     sys.path.insert(0, str(Path(script).parent))  # as spark-submit does
     try:
@@ -29,9 +30,12 @@ def run(jvm: Any, script: str, arguments: list[str], properties: dict[str, str])
         traceback.print_exc()
         return f"{type(error).__name__}: {error}"
     finally:
-        sys.path.pop(0)
         if SparkContext._active_spark_context:
             SparkSession.builder.getOrCreate().stop()
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            if "/userFiles-" in str(getattr(sys.modules[name], "__file__", "")):  # deleted with the application
+                del sys.modules[name]
     return None
 
 
