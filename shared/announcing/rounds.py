@@ -17,7 +17,7 @@ from shared.announcing.standing import Standing, begin, end, note_look, standing
 from shared.concurrency import ParallelMap
 from shared.errors import CatalogUnavailable, Retry
 from shared.publishing.context import PublishOptions
-from shared.storage.locking import LeaseSession, start_session
+from shared.storage.locking import LeaseSession, session_of
 from shared.storage.port import Storage
 from shared.storage_layout import SNAPSHOTS
 from shared.telemetry.port import Fact
@@ -77,13 +77,8 @@ def watch(
 
     Raises StorageUnavailable; the next round continues.
     """
-    session = start_session(storage, _LEASE, options.seconds)
-    if session is None:
-        return None
-    try:
-        return _watch(storage, options, look, session, at_once=at_once)
-    finally:
-        session.lease.release()
+    with session_of(storage, _LEASE, options.seconds) as session:
+        return _watch(storage, options, look, session, at_once=at_once) if session else None
 
 
 def watch_due(storage: Storage, options: WatchOptions | None, publishing: PublishOptions) -> dict[str, Fact]:
@@ -139,15 +134,7 @@ def _watch(
         may_continue=session.may_continue,
     )
     done = delivery.deliver(options.parallel)
-    return Watched(
-        looked=looked,
-        decided=number,
-        sent=done[Outcome.SENT],
-        refused=done[Outcome.REFUSED],
-        failed=done[Outcome.FAILED],
-        quiet=done[Outcome.QUIET],
-        other_version=done[Outcome.OTHER_VERSION],
-    )
+    return Watched(looked=looked, decided=number, **{outcome.value: done[outcome] for outcome in Outcome})
 
 
 def _look(look: Callable[[], Snapshot]) -> bytes | None:

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from shared.model import ApplicationTimes, Asset, Contribution, Process, QualityTest, Span
+from shared.model import Asset, Contribution, Process, QualityTest, Span
 from shared.openlineage.decoding import Event
 from shared.records.states import State
 from shared.storage_layout import asset_key, digest_in_reference, digest_of, process_key
@@ -248,11 +248,6 @@ class ApplicationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     stale: tuple[str, ...] = ()
     closed: datetime | None = None
     forgotten: int = 0
-
-    @property
-    def times(self) -> ApplicationTimes:
-        """The times and the end of its own run."""
-        return ApplicationTimes(first=self.first, last=self.last, ended=self.ended)
 
     @property
     def is_entangled(self) -> bool:

@@ -56,16 +56,6 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     event: str | None = None
     packed: bytes | None = None
 
-    @property
-    def place(self) -> StoredEvent:
-        """The parts of its blob's name in `events`."""
-        return stored_from_blob(self.blob)
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it came after its run was closed."""
-        return self.closed is not None and self.arrived > self.closed
-
     def raw(self) -> bytes:
         """The bytes as they were received. Raises one of DAMAGED where they were damaged."""
         return gzip.decompress(self.packed or b"") if self.event is None else self.event.encode()

@@ -40,7 +40,7 @@ from shared.openlineage.selection import MATCH_ALL, GlobFilter
 from shared.outbox import MAX_KEPT, Receiver, deliver
 from shared.records.control import Checkpoint
 from shared.records.publish_queue import FORWARD_KIND, Mark, clear_marks, forward_marks, leave_marks
-from shared.storage.locking import LeaseSession, start_session
+from shared.storage.locking import LeaseSession, session_of
 from shared.storage.port import Storage
 from shared.telemetry.port import Fact
 
@@ -131,13 +131,8 @@ def forward_due(storage: Storage, options: ForwardOptions | None) -> dict[str, F
 
 def forward(storage: Storage, options: ForwardOptions) -> Forwarded | None:
     """Do one round; None if another worker does one. Raises StorageUnavailable."""
-    session = start_session(storage, _LEASE, options.seconds)
-    if session is None:
-        return None
-    try:
-        return _Round(storage=storage, options=options, session=session).run()
-    finally:
-        session.lease.release()
+    with session_of(storage, _LEASE, options.seconds) as session:
+        return _Round(storage=storage, options=options, session=session).run() if session else None
 
 
 def planned(storage: Storage, options: ForwardOptions) -> tuple[tuple[str, SettledRun], ...]:

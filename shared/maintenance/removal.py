@@ -10,7 +10,7 @@ publisher removes the process. Placeholders that only such processes used leave 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from shared.atlas.entities import PROCESS_TYPE
@@ -41,12 +41,7 @@ class Purged:
     left: int = 0
 
     def __add__(self, other: "Purged") -> "Purged":
-        return Purged(
-            processes=self.processes + other.processes,
-            placeholders=self.placeholders + other.placeholders,
-            kept=self.kept + other.kept,
-            left=self.left + other.left,
-        )
+        return Purged(**{name: number + getattr(other, name) for name, number in asdict(self).items()})
 
 
 def processes_to_purge(storage: Storage) -> Iterator[LedgerEntry]:

@@ -14,7 +14,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.foreign import POSITION, ForeignPosition, ForeignReader, store_lineage, stored_lineage
 from shared.publishing.context import PUBLISHER, PublishContext
 from shared.query.published_document import DOCUMENT, stored_parts
-from shared.storage.locking import LeaseSession, start_session
+from shared.storage.locking import LeaseSession, session_of
 from shared.telemetry.port import Fact
 
 _LOG = logging.getLogger("throughline.foreign")
@@ -37,13 +37,10 @@ def read_foreign_due(context: PublishContext) -> Mapping[str, Fact]:
     position, now = POSITION.load(storage), options.now()
     if position and not _is_due(position, newest.parts, options.foreign_depth, now):
         return {}
-    session = start_session(storage, PUBLISHER, options.seconds)
-    if session is None:
-        return {}
-    try:
+    with session_of(storage, PUBLISHER, options.seconds) as session:
+        if session is None:
+            return {}
         return _Round(context=context, session=session, parts=newest.parts, now=now).run(position)
-    finally:
-        session.lease.release()
 
 
 def _is_due(position: ForeignPosition, parts: str, depth: int, now: datetime) -> bool:

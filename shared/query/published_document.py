@@ -36,7 +36,7 @@ from shared.reading.processes import RecordedProcess, recorded_process, recorded
 from shared.records.assets import all_assets, read_assets, records_by_key
 from shared.records.control import Checkpoint
 from shared.records.publish_queue import Mark, clear_marks, document_marks, is_held
-from shared.storage.locking import start_session
+from shared.storage.locking import session_of
 from shared.storage.port import Storage
 from shared.storage_layout import DAILY, NEWEST, PARTS, PUBLISHED, daily_document, day_of_document, digest_of, stamp
 from shared.telemetry.port import Fact
@@ -150,14 +150,11 @@ def publish_document(
     """Publish the document if it has changed, unless another worker does. `keep`: how long documents of a day are kept.
     Raises StorageUnavailable and ContentLost; the next call continues.
     """
-    session = start_session(storage, _LEASE, seconds)
-    if session is None:
-        return document_waiting(storage, options.now())
-    try:
+    with session_of(storage, _LEASE, seconds) as session:
+        if session is None:
+            return document_waiting(storage, options.now())
         work = _Publication(storage=storage, options=options, keep=keep, seconds=seconds)
         published = work.run(document_marks(storage))
-    finally:
-        session.lease.release()
     return replace(document_waiting(storage, options.now()), document_published=published)
 
 

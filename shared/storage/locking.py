@@ -6,7 +6,8 @@ concurrency in Table storage" (If-Match). Only one worker holds a lease at a tim
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
@@ -126,3 +127,16 @@ def start_session(storage: Storage, name: str, clock: Callable[[], float] = time
     began = clock()  # before the call: the lease may have begun before its answer came
     lease = storage.lease(name, _LEASE_SECONDS)
     return LeaseSession(lease=lease, clock=clock, began=began, renewed=began) if lease else None
+
+
+@contextmanager
+def session_of(
+    storage: Storage, name: str, clock: Callable[[], float] = time.monotonic
+) -> Iterator[LeaseSession | None]:
+    """The same for the time of a block, after which the lease is released."""
+    session = start_session(storage, name, clock)
+    try:
+        yield session
+    finally:
+        if session:
+            session.lease.release()

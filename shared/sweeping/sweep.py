@@ -23,7 +23,7 @@ from shared.events.event_row import EventRow
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import RUNNING
 from shared.records.states import State
-from shared.storage.locking import LeaseSession, start_session
+from shared.storage.locking import LeaseSession, session_of
 from shared.storage.port import Storage
 from shared.storage_layout import APPLICATIONS, StoredEvent
 from shared.sweeping.closing import ClosingOptions, close_and_archive
@@ -99,13 +99,8 @@ def sweep(storage: Storage, options: SweepOptions) -> SweepResult:
 
     Raises StorageUnavailable; the next sweep continues.
     """
-    session = start_session(storage, _LEASE, options.seconds)
-    if session is None:
-        return SweepResult()
-    try:
-        return _Sweep(storage=storage, options=options, session=session).run()
-    finally:
-        session.lease.release()
+    with session_of(storage, _LEASE, options.seconds) as session:
+        return _Sweep(storage=storage, options=options, session=session).run() if session else SweepResult()
 
 
 @dataclass(slots=True, kw_only=True)

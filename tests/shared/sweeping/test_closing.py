@@ -140,7 +140,7 @@ def test_the_end_of_an_application_that_ran_for_days_counts_although_its_start_i
     assert record.closed
     world.empty_queue()
     world.process(event("app", "COMPLETE", "23:00:00"))
-    assert world.application("app").state.times.ended == "COMPLETE"
+    assert world.application("app").state.ended == "COMPLETE"
     assert pending_targets(world.memory), "what it contributes may supersede older applications now"
     pass_days(world, 3)
     assert counts(world)["skipped|closed"] == 1

@@ -176,7 +176,7 @@ def test_an_application_below_a_task_knows_the_times_of_its_own_run() -> None:
         copy("COMPLETE", "10:00:05", application="spark"),
         event("spark", "COMPLETE", "10:00:09", application="task", job="app"),
     )
-    times = world.application("spark").state.times
+    times = world.application("spark").state
     assert times.ended == "COMPLETE"
     assert times.first
     assert times.first.second == 0
@@ -197,7 +197,7 @@ def test_an_application_below_a_task_knows_these_times_as_soon_as_a_sweep_gives_
     )
     world.sweep(minutes=minutes, end_timeout=timedelta(hours=6))
     assert world.edges() == [("/a", "/b")]
-    assert world.application("spark").state.times.ended == "COMPLETE"
+    assert world.application("spark").state.ended == "COMPLETE"
 
 
 def test_many_events_of_a_run_that_is_open_move_into_its_record() -> None:
