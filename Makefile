@@ -102,7 +102,7 @@ plan-truth: $(READY) ## Hold the plan reader to sqlglot on the queries of TPC-DS
 	$(BIN)/python -m tests.plan_truth.tpcds --spark 4.1
 	$(BIN)/python -m tests.plan_truth.tracer
 
-plan-delays: $(READY) ## Run what was captured with plans over slow, cold and failing networks, on both Sparks (takes hours)
+plan-delays: $(READY) ## Run what was captured with plans over slow, cold and failing networks, on both Sparks (takes an hour or more)
 	@$(BIN)/python -m tests.spark_listener.delays $(ARGS)
 
 soak: $(READY) ## Kill parts of a real local world in ROUNDS (100) rounds while events are sent: nothing lost, nothing twice

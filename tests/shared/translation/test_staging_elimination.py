@@ -348,7 +348,7 @@ DROPPING = [
 
 @pytest.mark.parametrize("capture", DROPPING)
 def test_what_was_dropped_and_emptied_is_known_by_the_plan_alone(capture: str) -> None:
-    """A late listener sends no event of a statement that was over before it heard of its start."""
+    """Where an event of the listener is lost, the one with the plan tells the same."""
     events = _events(FOLDERS[capture])
     ends = [
         event
