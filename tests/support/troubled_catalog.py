@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from tests.support.catalog_troubles import Does, Trouble, Troubles
 from throughline.local.catalog.__main__ import main
-from throughline.local.catalog.http.app import AdminPage, CatalogApp, JsonResponse, refused
+from throughline.local.catalog.http.app import AdminPage, CatalogApp, refused
 from throughline.local.catalog.http.verbs import Call, Catalog, Verb
 from throughline.local.catalog.server import CatalogServer
 
@@ -79,7 +79,7 @@ class TroubledApp(CatalogApp):
         elif how.does is Does.HALF and isinstance(call.body, dict) and isinstance(call.body.get("entities"), list):
             entities = call.body["entities"]
             part = replace(call, body=call.body | {"entities": entities[: len(entities) // 2]})
-            response = self.run(verb, part) if part.body["entities"] else JsonResponse({})
+            response = self.run(verb, part) if part.body["entities"] else JSONResponse({})
         if how.late:
             await asyncio.sleep(trouble.seconds)
         if response is not None and how.cut:
@@ -90,7 +90,7 @@ class TroubledApp(CatalogApp):
             return refused()
         headers = {"Retry-After": f"{trouble.after:g}"} if trouble.kind == "throttle" else {}
         content = {"errorCode": f"ATLAS-{how.status}-00-001", "errorMessage": f"Injected failure: {trouble}"}
-        return JsonResponse(content, status_code=how.status, headers=headers)
+        return JSONResponse(content, status_code=how.status, headers=headers)
 
 
 class _Cut(Response):

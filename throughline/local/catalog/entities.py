@@ -1,22 +1,16 @@
 """Creating, updating and deleting entities."""
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from throughline.local.catalog.errors import CatalogError, Fault
 from throughline.local.catalog.incoming import Incoming, Request
-from throughline.local.catalog.store import Edge, Entity, NameTakenError, Store
+from throughline.local.catalog.store import Edge, Entity, NameTakenError, Store, now
 from throughline.local.catalog.typedefs import Relation, Typedefs
 from throughline.local.catalog.views import far_guid, header
 
 Json = dict[str, Any]
-
-
-def now() -> int:
-    """Return the time in Atlas' form: milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 class Writer:

@@ -1,42 +1,30 @@
-"""Purview's additions to Atlas: its search, the collections of an account, and policies, which assign roles in them.
+"""The collections of a Purview account, and policies, which assign roles in them.
 
 The owner, who sends the catalog's own token, may do everything. Other callers send the token with their object id
 behind a colon, and have the roles that the policies give them; without one reads return nothing, and writes are
 refused. Collections and policies are kept in memory: a restart or a reset restores the initial state.
 
-Paths and forms as in Microsoft's REST reference: `search/query` (2023-09-01, and 2022-03-01-preview under the older
-prefix), `account/collections` (2019-11-01-preview), `policystore` (2021-07-01); a policy is that of Microsoft's
-tutorial on metadata policies.
+Paths and forms as in Microsoft's REST reference: `account/collections` (2019-11-01-preview), `policystore`
+(2021-07-01); a policy is that of Microsoft's tutorial on metadata policies.
 """
 
-import base64
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from throughline.local.catalog.errors import CatalogError, Fault
-from throughline.local.catalog.marks import own_marks
-from throughline.local.catalog.search import Test, combined, keywords, whole_number
-from throughline.local.catalog.store import Entity
+from throughline.local.catalog.store import ROOT
 
 Json = dict[str, Any]
 
 OWNER = "00000000-0000-4000-8000-000000000001"
-ROOT = "local"
 ADMINISTRATOR, CURATOR, READER = "collection-administrator", "data-curator", "purview-reader"
 _ROLE = "purviewmetadatarole_builtin_"
 _NAMESPACE = uuid.UUID("6f1f3c52-5d0e-4f7d-9a58-0a2a1a6f3d11")
-_LARGEST_PAGE = 1000
-_USUAL_PAGE = 50
 _COLLECTIONS_PAGE = 2
 """Rows of a page of collections: few, so that every test reads several pages."""
 _ELSEWHERE = "https://elsewhere.invalid/account"
 """A host that nobody may send a token to."""
-
-
-def collection_of(entity: Entity | None) -> str:
-    """Return the collection of an entity, the root for one that does not exist yet."""
-    return str(entity.body.get("collectionId", ROOT)) if entity else ROOT
 
 
 class Account:
@@ -185,67 +173,3 @@ def _rule(name: str, conditions: list[list[Json]]) -> Json:
 
 def _permission(rule: str) -> Json:
     return {"fromRule": rule, "attributeName": "derived.purview.permission", "attributeValueIncludes": rule}
-
-
-# -- search
-
-
-def query(entities: Iterable[Entity], body: Json) -> Json:
-    """Find by keywords (joined by OR unless AND is written), entity type, collection and classification, in pages.
-
-    `offset` or `continuationToken` selects the page. Error: 400-00-029.
-    """
-    limit = min(whole_number(body, "limit") or _USUAL_PAGE, _LARGEST_PAGE)
-    offset = _offset(body["continuationToken"]) if body.get("continuationToken") else whole_number(body, "offset")
-    text = str(body.get("keywords") or "").strip()
-    test = combined([keywords("" if text == "*" else text, blank="OR"), _filter(body.get("filter") or {})], "AND")
-    hits = [entity for entity in entities if entity.active and test(entity)]
-    end = offset + limit
-    following = {"continuationToken": base64.b64encode(str(end).encode()).decode()} if end < len(hits) else {}
-    return {"@search.count": len(hits), "value": [_hit(entity) for entity in hits[offset:end]], **following}
-
-
-def _offset(token: Any) -> int:
-    try:
-        return int(base64.b64decode(str(token), validate=True))
-    except ValueError as error:
-        raise CatalogError(Fault.BAD_REQUEST, "the continuationToken is not from this catalog") from error
-
-
-def _filter(node: Any) -> Test:
-    """Return the test of a filter: one condition, or several under `and`, `or`, `not`."""
-    match node:
-        case {"and": [*nodes]} | {"or": [*nodes]}:
-            return combined([_filter(child) for child in nodes], "AND" if "and" in node else "OR")
-        case {"not": child}:
-            test = _filter(child)
-            return lambda entity: not test(entity)
-        case {"entityType": type_name}:
-            return lambda entity: entity.type == type_name
-        case {"collectionId": collection}:
-            return lambda entity: collection_of(entity) == collection
-        case {"attributeName": "modifiedTime", "operator": "ge", "attributeValue": int(since)}:
-            return lambda entity: entity.updated >= since
-        case {"classification": name}:
-            return lambda entity: name in _classifications(entity)
-    if node == {}:
-        return lambda _: True
-    raise CatalogError(Fault.BAD_REQUEST, f"the local catalog has no such filter: {node!r:.200}")
-
-
-def _classifications(entity: Entity) -> list[str]:
-    return [mark["typeName"] for mark in own_marks(entity)]
-
-
-def _hit(entity: Entity) -> Json:
-    attributes = entity.body["attributes"]
-    texts = {key: attributes[key] for key in ("name", "qualifiedName", "description", "owner") if key in attributes}
-    return texts | {
-        "id": entity.guid,
-        "entityType": entity.type,
-        "collectionId": collection_of(entity),
-        "classification": _classifications(entity),
-        "createTime": entity.created,
-        "updateTime": entity.updated,
-        "@search.score": 1.0,
-    }

@@ -1,16 +1,19 @@
-"""Basic search by type, by keywords in names and by attributes (`SearchParameters` in, `AtlasSearchResult` out).
+"""Atlas' basic search by type, by keywords in names and by attributes, and Purview's search.
 
 Unlike a real server's, it finds a write at once. Keywords match anywhere in the name and the qualified name, ignoring
 case; attribute filters are case-sensitive. Keywords are joined by AND, OR, NOT in capitals, with parentheses and
 phrases in quotes, as on Microsoft's page on Purview's search, where a blank stands for OR. In basic search it stands
-for AND, where Atlas needs the AND.
+for AND, where Atlas needs the AND. Forms of Purview's search as in Microsoft's REST reference: `search/query` of
+2023-09-01, and of 2022-03-01-preview under the older prefix.
 """
 
+import base64
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from throughline.local.catalog.errors import CatalogError, Fault
+from throughline.local.catalog.marks import own_marks
 from throughline.local.catalog.store import Entity, Store
 from throughline.local.catalog.typedefs import Typedefs
 from throughline.local.catalog.views import header
@@ -20,6 +23,8 @@ Test = Callable[[Entity], bool]
 
 DEFAULT_LIMIT = 100
 LARGEST_PAGE = 10_000
+_LARGEST_PURVIEW_PAGE = 1000
+_USUAL_PURVIEW_PAGE = 50
 
 
 _OPERATORS: dict[tuple[str, ...], Callable[[Any, Any], bool]] = {
@@ -43,7 +48,10 @@ _SYSTEM_ATTRIBUTES = {
 
 
 def search(store: Store, typedefs: Typedefs, parameters: Json) -> Json:
-    """Find entities. Errors: 400-00-00A for an unknown type, 400-00-023 for an unknown attribute, 400-00-029."""
+    """Find entities by `SearchParameters`; return an `AtlasSearchResult`.
+
+    Errors: 400-00-00A for an unknown type, 400-00-023 for an unknown attribute, 400-00-029.
+    """
     limit, offset = whole_number(parameters, "limit") or DEFAULT_LIMIT, whole_number(parameters, "offset")
     tests = [_types(typedefs, parameters), keywords(str(parameters.get("query") or ""), blank="AND")]
     if parameters.get("excludeDeletedEntities"):
@@ -160,3 +168,69 @@ def _one(tokens: list[str], blank: str) -> Test:
 
 def _names(entity: Entity) -> str:
     return f"{entity.qualified_name or ''}\1{entity.body['attributes'].get('name') or ''}"
+
+
+# -- Purview's search
+
+
+def query(entities: Iterable[Entity], body: Json) -> Json:
+    """Find by keywords (joined by OR unless AND is written), entity type, collection and classification, in pages.
+
+    `offset` or `continuationToken` selects the page. Error: 400-00-029.
+    """
+    limit = min(whole_number(body, "limit") or _USUAL_PURVIEW_PAGE, _LARGEST_PURVIEW_PAGE)
+    offset = _offset(body["continuationToken"]) if body.get("continuationToken") else whole_number(body, "offset")
+    text = str(body.get("keywords") or "").strip()
+    test = combined(
+        [keywords("" if text == "*" else text, blank="OR"), _purview_filter(body.get("filter") or {})], "AND"
+    )
+    hits = [entity for entity in entities if entity.active and test(entity)]
+    end = offset + limit
+    following = {"continuationToken": base64.b64encode(str(end).encode()).decode()} if end < len(hits) else {}
+    return {"@search.count": len(hits), "value": [_hit(entity) for entity in hits[offset:end]], **following}
+
+
+def _offset(token: Any) -> int:
+    try:
+        return int(base64.b64decode(str(token), validate=True))
+    except ValueError as error:
+        raise CatalogError(Fault.BAD_REQUEST, "the continuationToken is not from this catalog") from error
+
+
+def _purview_filter(node: Any) -> Test:
+    """Return the test of a filter: one condition, or several under `and`, `or`, `not`."""
+    match node:
+        case {"and": [*nodes]} | {"or": [*nodes]}:
+            return combined([_purview_filter(child) for child in nodes], "AND" if "and" in node else "OR")
+        case {"not": child}:
+            test = _purview_filter(child)
+            return lambda entity: not test(entity)
+        case {"entityType": type_name}:
+            return lambda entity: entity.type == type_name
+        case {"collectionId": collection}:
+            return lambda entity: entity.collection == collection
+        case {"attributeName": "modifiedTime", "operator": "ge", "attributeValue": int(since)}:
+            return lambda entity: entity.updated >= since
+        case {"classification": name}:
+            return lambda entity: name in _classifications(entity)
+    if node == {}:
+        return lambda _: True
+    raise CatalogError(Fault.BAD_REQUEST, f"the local catalog has no such filter: {node!r:.200}")
+
+
+def _classifications(entity: Entity) -> list[str]:
+    return [mark["typeName"] for mark in own_marks(entity)]
+
+
+def _hit(entity: Entity) -> Json:
+    attributes = entity.body["attributes"]
+    texts = {key: attributes[key] for key in ("name", "qualifiedName", "description", "owner") if key in attributes}
+    return texts | {
+        "id": entity.guid,
+        "entityType": entity.type,
+        "collectionId": entity.collection,
+        "classification": _classifications(entity),
+        "createTime": entity.created,
+        "updateTime": entity.updated,
+        "@search.score": 1.0,
+    }

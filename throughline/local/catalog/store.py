@@ -5,6 +5,7 @@ as it ends. One thread (the server's event loop) uses a store, and one store a f
 """
 
 import sqlite3
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,11 +17,18 @@ import orjson
 Json = dict[str, Any]
 
 MEMORY = ":memory:"
+ROOT = "local"
+"""The root of an account's collections."""
 _LAYOUT = 2
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS rows (kind TEXT, key TEXT, body TEXT NOT NULL, PRIMARY KEY (kind, key));
 """
 _PUT = "INSERT INTO rows VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body"
+
+
+def now() -> int:
+    """Return the time in Atlas' form: milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 class NameTakenError(Exception):
@@ -44,6 +52,11 @@ class Entity:
     def active(self) -> bool:
         """Whether the entity has not been deleted."""
         return self.status == "ACTIVE"
+
+    @property
+    def collection(self) -> str:
+        """The collection that it is in."""
+        return str(self.body.get("collectionId", ROOT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +121,6 @@ class Store:
         """Return the relationships of an entity (those of one type, if it is named), deleted or not, oldest first."""
         edges = (self.edges[edge_guid] for edge_guid in self._edges_of.get(guid, ()))
         return sorted((e for e in edges if relationship in {"", e.relationship}), key=lambda edge: edge.number)
-
-    def count(self) -> int:
-        """Return the number of entities that are not deleted."""
-        return sum(entity.active for entity in self.entities.values())
 
     def put_typedef(self, typedef: Json) -> None:
         """Store a type definition, new or changed."""

@@ -3,12 +3,12 @@
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from throughline.local.catalog.errors import CatalogError, Fault
-from throughline.local.catalog.store import Store
+from throughline.local.catalog.store import Store, now
 from throughline.local.catalog.types import builtin_typedefs, plain_typedefs
 
 Json = dict[str, Any]
@@ -67,14 +67,10 @@ class EntityType:
 
 
 class Typedefs:
-    """All type definitions. `plain`: only the types of an Atlas without further models are built in, not Purview's.
+    """All type definitions. `plain`: only the types of an Atlas without further models are built in, not Purview's."""
 
-    `clock`: milliseconds since 1970.
-    """
-
-    def __init__(self, store: Store, *, plain: bool, clock: Callable[[], int]) -> None:
+    def __init__(self, store: Store, *, plain: bool) -> None:
         self._store = store
-        self._clock = clock
         self._builtin = {typedef["name"]: typedef for typedef in (plain_typedefs() if plain else builtin_typedefs())}
         self.reload()
 
@@ -188,7 +184,7 @@ class Typedefs:
                 raise CatalogError(Fault.BAD_REQUEST, f"{typedef['name']} names a type that does not exist: {name}")
 
     def _stamped(self, typedef: Json, category: str, stored: Json) -> Json:
-        moment = self._clock()
+        moment = now()
         return typedef | {
             "category": category,
             "guid": stored.get("guid") or str(uuid.uuid4()),

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 
 from throughline.local.catalog.errors import CatalogError, Fault
@@ -29,16 +29,6 @@ _NO_CREDENTIALS = (
 
 AdminPage = Callable[[Mapping[str, str], Any], Any]
 """Takes the query and the JSON body of a call, returns the answer; ValueError: the call is wrong."""
-
-
-class JsonResponse(Response):
-    """A JSON answer, in Atlas' media type."""
-
-    media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        """Write the answer's body."""
-        return orjson.dumps(content)
 
 
 class CatalogApp:
@@ -76,8 +66,8 @@ class CatalogApp:
         try:
             answer = run(self.catalog, verb, call)
         except CatalogError as error:
-            return JsonResponse(error.to_json(), status_code=error.fault.status)
-        return Response(status_code=204) if answer is NOTHING else JsonResponse(answer)
+            return JSONResponse(error.to_json(), status_code=error.fault.status)
+        return Response(status_code=204) if answer is NOTHING else JSONResponse(answer)
 
     def admin_pages(self) -> Iterable[tuple[str, str, AdminPage]]:
         """Yield method, path and function of the catalog's own administration, which Atlas does not have."""
@@ -123,7 +113,7 @@ class CatalogApp:
         try:
             body = await _body(request)
         except CatalogError as error:
-            return JsonResponse(error.to_json(), status_code=error.fault.status)
+            return JSONResponse(error.to_json(), status_code=error.fault.status)
         except ClientDisconnect:
             return Response(status_code=400)  # it is counted, and never read
         query = tuple(request.query_params.multi_items())
@@ -134,9 +124,9 @@ class CatalogApp:
             if _caller(request, self._token, basic=False) != OWNER:
                 return refused()
             try:
-                return JsonResponse(page(request.query_params, await _body(request)))
+                return JSONResponse(page(request.query_params, await _body(request)))
             except (CatalogError, ValueError) as error:
-                return JsonResponse({"error": str(error)}, status_code=400)
+                return JSONResponse({"error": str(error)}, status_code=400)
 
         return Route(path, endpoint, methods=[method])
 
@@ -176,8 +166,8 @@ def refused() -> Response:
 async def _no_such_path(request: Request, _error: Exception) -> Response:
     """Answer an unknown path with the supported verbs: Atlas has more than this catalog."""
     message = f"The local catalog has no {request.method} {request.url.path}."
-    return JsonResponse({"error": message, "verbs": [verb.name for verb in (*VERBS, *PURVIEW)]}, status_code=404)
+    return JSONResponse({"error": message, "verbs": [verb.name for verb in (*VERBS, *PURVIEW)]}, status_code=404)
 
 
 async def _status(_request: Request) -> Response:
-    return JsonResponse({"Status": "ACTIVE"})
+    return JSONResponse({"Status": "ACTIVE"})

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from throughline.local.catalog import marks
-from throughline.local.catalog.entities import Writer, now
+from throughline.local.catalog.entities import Writer
 from throughline.local.catalog.errors import CatalogError, Fault
 from throughline.local.catalog.glossary import Glossary
-from throughline.local.catalog.purview import OWNER, ROOT, Account, collection_of, query
-from throughline.local.catalog.search import search
-from throughline.local.catalog.store import Entity, Store
+from throughline.local.catalog.purview import OWNER, Account
+from throughline.local.catalog.search import query, search
+from throughline.local.catalog.store import ROOT, Entity, Store
 from throughline.local.catalog.typedefs import CATEGORIES, Typedefs
 from throughline.local.catalog.views import Views, lineage
 
@@ -107,7 +107,7 @@ class Catalog:
         self.calls_by_outcome: Counter[tuple[str, int, bool]] = Counter()
         """Numbers of calls by verb, by status, and by whether the verb writes."""
         self.account = Account()
-        self.typedefs = Typedefs(store, plain=plain, clock=now)
+        self.typedefs = Typedefs(store, plain=plain)
         self.views = Views(store, self.typedefs)
         self.glossary = Glossary(store, self.writer())
 
@@ -135,7 +135,7 @@ class Catalog:
             "writes": sum(number for (_, _, writes), number in calls.items() if writes),
             "by_verb": dict(by_verb),
             "by_outcome": by_outcome,
-            "entities": self.store.count(),
+            "entities": sum(entity.active for entity in self.store.entities.values()),
         }
 
     def by_guid(self, guid: str) -> Entity:
@@ -189,14 +189,18 @@ def _collections(catalog: Catalog, call: Call) -> Iterator[str]:
     """Return the collections of the entities that a call writes: of new ones its own."""
     fields = call.body if isinstance(call.body, dict) else {}
     for guid in call.guids or fields.get("entityGuids") or ():
-        yield collection_of(catalog.store.entities.get(str(guid)))
+        yield _collection_of(catalog.store.entities.get(str(guid)))
     for raw in fields.get("entities") or ():
         attributes = raw.get("attributes") if isinstance(raw, dict) else None
         if attributes and catalog.typedefs.is_entity_type(raw.get("typeName")):
             entity = catalog.find(raw["typeName"], str(attributes.get("qualifiedName")))
-            yield collection_of(entity) if entity else call.collection or ROOT
+            yield entity.collection if entity else call.collection or ROOT
     if "type" in call.path:
-        yield collection_of(catalog.find(call.path["type"], call.names[0]))
+        yield _collection_of(catalog.find(call.path["type"], call.names[0]))
+
+
+def _collection_of(entity: Entity | None) -> str:
+    return entity.collection if entity else ROOT
 
 
 def _get_typedef(catalog: Catalog, call: Call) -> Json:
@@ -267,12 +271,6 @@ def _delete_classification(catalog: Catalog, call: Call) -> None:
     marks.detach(catalog.store, catalog.typedefs, entity, call.path["classification"])
 
 
-def _get_glossaries(catalog: Catalog, call: Call) -> list[Json]:
-    """Return `limit` glossaries (all without one) from `offset` on."""
-    begin, limit = call.number("offset", 0), call.number("limit", -1)
-    return catalog.glossary.glossaries()[begin:][: None if limit < 0 else limit]
-
-
 _ASSIGNED = "glossary/terms/{guid}/assignedEntities"
 VERBS = (
     Verb("GET", "types/typedefs", lambda catalog, _: catalog.typedefs.grouped(catalog.typedefs.by_name.values())),
@@ -290,7 +288,7 @@ VERBS = (
     Verb("GET", "entity/bulk/uniqueAttribute/type/{type}", _get_unique_bulk),
     Verb("POST", "entity/bulk/classification", _post_classification, writes=True),
     Verb("DELETE", "entity/guid/{guid}/classification/{classification}", _delete_classification, writes=True),
-    Verb("GET", "glossary", _get_glossaries),
+    Verb("GET", "glossary", lambda catalog, _: catalog.glossary.glossaries()),
     Verb("POST", "glossary", lambda catalog, call: catalog.glossary.create(call.body), writes=True),
     Verb("GET", "glossary/{guid}", lambda catalog, call: catalog.glossary.glossary(call.path["guid"])),
     Verb("POST", "glossary/term", lambda catalog, call: catalog.glossary.create_term(call.body), writes=True),
