@@ -18,13 +18,13 @@ from shared.announcing.recorded_state import no_gates
 from shared.announcing.rounds import WatchOptions
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
+from shared.applications.rows import BlobCache
 from shared.canary.hops import CanaryOptions
 from shared.catalog.connection.dialect import cloud_of, dialect_of
 from shared.catalog.port import Account, Catalog, Classifications, Documents, Terms, Types
 from shared.classifying.planning import reading_of
 from shared.concurrency import KeyedLock, ParallelMap, SingleFlight
 from shared.errors import Misconfigured
-from shared.events.event_row import BlobCache
 from shared.forwarding.port import SignIn
 from shared.forwarding.rounds import ForwardOptions
 from shared.forwarding.rules import Auth, TargetKind, TargetRule, check_targets, parse_forward_rules

@@ -54,6 +54,7 @@ from datetime import UTC, date, datetime
 
 from shared.errors import Quarantined
 from shared.openlineage.decoding import ENDS, Event
+from shared.storage.port import Row, Value
 
 EVENTS = "events"
 IGNORED = "ignored"
@@ -263,3 +264,52 @@ def moment(text: str) -> datetime:
         raise ValueError(f"Not a time stamp: {text[:50]}")
     year, month, day, hour, minute, second, micro = map(int, found.groups())
     return datetime(year, month, day, hour, minute, second, micro, UTC)
+
+
+MAX_INLINE = 48 * 1024
+"""Bytes of a compressed event that stands in its row; a longer one is read from its blob."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow:
+    """A row of an event that is not folded yet. `payload`: the compressed event, where it is short.
+
+    As the receiver noted them: the name and the namespace (`sender`) of its job; the run's id as it was sent where that
+    is no UUID (`run_text`); the parts of it that can't be used, and that a redacted event no longer has (`omitted`);
+    when it was `received`.
+    """
+
+    event: StoredEvent
+    payload: bytes | None = None
+    job: str = ""
+    sender: str = ""
+    run_text: str = ""
+    omitted: tuple[str, ...] = ()
+    received: datetime | None = None
+
+    def row(self, application: str) -> Row:
+        """As a row of this application's partition."""
+        omitted = "\n".join(self.omitted)
+        texts = {"job": self.job, "sender": self.sender, "run_text": self.run_text, "omitted": omitted}
+        values: dict[str, Value] = {name: text[:LONGEST_JOB_NAME] for name, text in texts.items() if text}
+        if self.received:
+            values["received"] = self.received.isoformat()
+        if self.payload is not None and len(self.payload) <= MAX_INLINE:
+            values["packed"] = self.payload
+        if self.event.application != application:
+            values["named"] = self.event.application
+        return Row(partition=application, key=self.event.row_key, values=values)
+
+    @classmethod
+    def of(cls, row: Row) -> "EventRow":
+        """From a row of `applications`."""
+        payload, arrival = row.values.get("packed"), row.values.get("received")
+        return cls(
+            event=event_of_row_key(row.key, str(row.values.get("named", row.partition))),
+            payload=payload if isinstance(payload, bytes) else None,
+            job=str(row.values.get("job", "")),
+            sender=str(row.values.get("sender", "")),
+            run_text=str(row.values.get("run_text", "")),
+            omitted=tuple(str(row.values.get("omitted", "")).splitlines()),
+            received=datetime.fromisoformat(str(arrival)) if arrival else None,
+        )

@@ -25,10 +25,9 @@ from shared.applications.partition import OpenApplication, read_open, read_recor
 from shared.applications.processor import ENDED_RUNS, ApplicationProcessor, FoldRequest, own_run
 from shared.applications.state import RunRecord
 from shared.concurrency import KeyedLock
-from shared.events.event_row import EventRow
 from shared.openlineage.decoding import RUNNING
 from shared.records.states import State
-from shared.storage_layout import APPLICATIONS, StoredEvent, event_of_reference
+from shared.storage_layout import APPLICATIONS, EventRow, StoredEvent, event_of_reference
 from shared.translation.run.merging import merge_run
 
 NO_DATA_SET = "names no data set"

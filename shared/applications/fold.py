@@ -16,10 +16,9 @@ from datetime import datetime
 from msgspec import structs
 
 from shared.applications.draft import AllRecords, Draft
-from shared.applications.state import ApplicationState, RunRecord, changes_by_asset, content_digest
+from shared.applications.state import ApplicationState, Folded, RunInput, RunRecord, changes_by_asset, content_digest
 from shared.model import Span
 from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.decoding import Event
 from shared.openlineage.merging import fold as condensed
 from shared.openlineage.merging import stronger_end
 from shared.openlineage.run import MergedRun
@@ -61,44 +60,6 @@ CLOSED = "closed"
 """Why an event is skipped that arrived after its run was closed."""
 
 _LONGEST_ERROR = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInput:
-    """A run to be folded: its `record` so far, references to all of its events, and what can be used of these as
-    `events`.
-
-    `arrived`: when the last of them arrived. `omitted`: parts of new events that the receiver left out. `timed_out`:
-    its end is not awaited any more. `home`: another application to which the run belongs.
-    """
-
-    record: RunRecord | None = None
-    references: tuple[str, ...] = ()
-    events: tuple[Event, ...] = ()
-    arrived: datetime | None = None
-    omitted: frozenset[str] = frozenset()
-    timed_out: bool = False
-    home: str = ""
-
-    @property
-    def is_timed_out(self) -> bool:
-        """Whether its end is not awaited, now or since an earlier fold."""
-        return self.timed_out or bool(self.record and self.record.timed_out)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folded:
-    """The next `state`, the `records` of the runs that were folded, the keys of the processes and data sets about which
-    the application says something else now, and the errors of the runs that can't be used, by run. `companions`: runs
-    that must be folded with these; all other fields are empty then.
-    """
-
-    state: ApplicationState
-    records: dict[str, RunRecord]
-    processes: frozenset[str]
-    assets: frozenset[str]
-    errors: dict[str, Exception]
-    companions: frozenset[str] = frozenset()
 
 
 def fold(

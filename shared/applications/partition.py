@@ -5,14 +5,21 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from shared.applications import rows
-from shared.applications.fold import Folded, RunInput
 from shared.applications.rows import FoldMemory
-from shared.applications.state import ApplicationState, RunRecord
+from shared.applications.state import ApplicationState, Folded, RunInput, RunRecord
 from shared.errors import ContentLost, WriteConflict
-from shared.events.event_row import EventRow
 from shared.events.stored_runs import RunFilter, stored_runs
 from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Row, Storage, chunks
-from shared.storage_layout import APPLICATIONS, EVENT, HEADER, RUN, STATE_PART, StoredEvent, event_of_reference
+from shared.storage_layout import (
+    APPLICATIONS,
+    EVENT,
+    HEADER,
+    RUN,
+    STATE_PART,
+    EventRow,
+    StoredEvent,
+    event_of_reference,
+)
 
 _MAX_READS = 3
 """Reads of a whole application, whose state may be written while it is read, before its content is lost."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from shared.applications.fold import Folded, RunInput, fold
+from shared.applications.fold import fold
 from shared.applications.partition import (
     Commit,
     OpenApplication,
@@ -27,18 +27,17 @@ from shared.applications.partition import (
     read_open,
     read_record,
 )
-from shared.applications.rows import FoldMemory
-from shared.applications.state import RunRecord
+from shared.applications.rows import BlobCache, FoldMemory
+from shared.applications.state import Folded, RunInput, RunRecord
 from shared.errors import ContentLost, Refused, WriteConflict
 from shared.events.archive import DAMAGED, stored_packed
 from shared.events.dead_letters import add_dead_letter, withdraw_letters
-from shared.events.event_row import BlobCache, EventRow
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import Event, decode
 from shared.records.publish_queue import ASSET_KIND, FORWARD_KIND, PROCESS_KIND, Mark, leave_marks
 from shared.records.states import State
 from shared.storage.port import MAX_OPERATIONS, Storage
-from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent, event_of_reference
+from shared.storage_layout import APPLICATIONS, EVENTS, EventRow, StoredEvent, event_of_reference
 from shared.telemetry.port import RUN, SILENT, Telemetry
 
 _LOG = logging.getLogger("throughline.process")

@@ -24,12 +24,11 @@ from shared.applications.state import ApplicationState, AssetChanges, Content, R
 from shared.errors import WriteConflict
 from shared.events.archive import archived_packed
 from shared.events.dead_letters import DeadLetter, dead_letters, put_letter
-from shared.events.event_row import MAX_INLINE, EventRow
 from shared.model import Span, latest_tests
 from shared.records.publish_queue import ASSET_KIND, FORWARD_KIND, PROCESS_KIND, Mark, leave_marks
 from shared.storage.memory import ScratchStorage
 from shared.storage.port import Storage
-from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent
+from shared.storage_layout import APPLICATIONS, EVENTS, MAX_INLINE, EventRow, StoredEvent
 from shared.telemetry.port import SILENT
 
 _MAX_RUNS = 40

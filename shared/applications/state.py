@@ -7,6 +7,7 @@ partition.
 import functools
 import operator
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -14,7 +15,12 @@ import msgspec
 from shared.model import Asset, Contribution, Process, QualityTest, Span
 from shared.openlineage.decoding import Event
 from shared.records.states import State
-from shared.storage_layout import asset_key, digest_in_reference, digest_of, process_key
+from shared.storage_layout import (
+    asset_key,
+    digest_in_reference,
+    digest_of,
+    process_key,
+)
 from shared.translation.run.application import (
     NO_APPLICATION_FACTS,
     ApplicationFacts,
@@ -313,3 +319,41 @@ def changes_by_asset(changes: Iterable[StateChange]) -> dict[str, tuple[Asset, t
         if change.became:
             add(change.became, AssetChange(time=change.at, state="CREATE"))
     return by_asset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInput:
+    """A run to be folded: its `record` so far, references to all of its events, and what can be used of these as
+    `events`.
+
+    `arrived`: when the last of them arrived. `omitted`: parts of new events that the receiver left out. `timed_out`:
+    its end is not awaited any more. `home`: another application to which the run belongs.
+    """
+
+    record: RunRecord | None = None
+    references: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+    arrived: datetime | None = None
+    omitted: frozenset[str] = frozenset()
+    timed_out: bool = False
+    home: str = ""
+
+    @property
+    def is_timed_out(self) -> bool:
+        """Whether its end is not awaited, now or since an earlier fold."""
+        return self.timed_out or bool(self.record and self.record.timed_out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """The next `state`, the `records` of the runs that were folded, the keys of the processes and data sets about which
+    the application says something else now, and the errors of the runs that can't be used, by run. `companions`: runs
+    that must be folded with these; all other fields are empty then.
+    """
+
+    state: ApplicationState
+    records: dict[str, RunRecord]
+    processes: frozenset[str]
+    assets: frozenset[str]
+    errors: dict[str, Exception]
+    companions: frozenset[str] = frozenset()

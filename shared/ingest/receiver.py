@@ -29,7 +29,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.errors import Refused, StorageBusy, StorageUnavailable, TooLarge, Unreadable
-from shared.events.event_row import EventRow
 from shared.ingest.bodies import events_of, turn_for
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.selection import BY_SETTINGS, DEFAULT_SELECTION, NO_WRITE, EventFilter, Ignore, select
@@ -44,6 +43,7 @@ from shared.storage_layout import (
     IGNORED,
     LONGEST_JOB_NAME,
     REFUSED,
+    EventRow,
     digest_of,
     ignored_blob,
     stamp,

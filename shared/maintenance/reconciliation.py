@@ -17,7 +17,8 @@ from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
 from shared.publishing.context import PublishContext, remove_unlinked, turn
 from shared.publishing.resolution import Lookup, merged_record
 from shared.publishing.settling import error_text
-from shared.records.assets import AssetRecord, all_assets
+from shared.records.asset_record import AssetRecord
+from shared.records.assets import all_assets
 from shared.records.control import RECONCILE
 from shared.records.ledger import request_rewrite
 from shared.records.publish_queue import enqueue, present_pause

@@ -19,10 +19,11 @@ from shared.errors import ContentLost
 from shared.publishing.context import PublishContext, placeholders, remove_placeholders, turn
 from shared.publishing.headers import Headers
 from shared.publishing.planning import InFlight, Plan, Planner, execute, read_processes
+from shared.publishing.settling import Settled, settle
 from shared.reading.processes import recorded
 from shared.records.assets import all_assets
 from shared.records.ledger import PURGED, LedgerEntry, ledger_entries, ledger_entry, put_entry
-from shared.records.publish_queue import QueueEntry, Settled, enqueue, read_queue, settle
+from shared.records.publish_queue import QueueEntry, enqueue, read_queue
 from shared.records.states import LedgerState
 from shared.records.waits import NEVER
 from shared.storage.port import Storage

@@ -21,6 +21,7 @@ from shared.applications.fold import CLOSED
 from shared.applications.partition import OpenApplication, read_whole
 from shared.applications.processor import ApplicationProcessor, FoldRequest
 from shared.applications.recompute import Recomputed, recompute
+from shared.applications.rows import BlobCache
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import StorageUnavailable, WriteConflict
 from shared.events.archive import DAMAGED, is_stored, lines_in
@@ -33,14 +34,13 @@ from shared.events.dead_letters import (
     dead_letters,
     delete_letter,
 )
-from shared.events.event_row import BlobCache, EventRow
 from shared.events.stored_runs import ArchivedRun, RunFilter, StoredRun, runs_below, stored_runs
 from shared.reading.reader import events_of, home_record
 from shared.records.control import Checkpoint
 from shared.records.states import EventState, State
 from shared.secrets import text_without_secrets
 from shared.storage.port import Storage
-from shared.storage_layout import APPLICATIONS
+from shared.storage_layout import APPLICATIONS, EventRow
 from shared.sweeping.listing import put_closed
 
 LATE = (EventState.SKIPPED.value, CLOSED)

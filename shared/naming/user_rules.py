@@ -28,7 +28,8 @@ from typing import Any
 
 from shared.naming.names import RULES, Names, canonical
 from shared.naming.stores.databases import workspace_folded
-from shared.naming.stores.families import NamingRule, rule
+from shared.naming.stores.families import NamingRule
+from shared.naming.stores.rule_forms import rule
 from shared.rules_file import SUBTABLE, Key, RulesEntry, RulesReader, ValueKind
 
 # Regular expressions that could backtrack for ever on hostile names are refused. Python's engine backtracks: a repeat

@@ -17,6 +17,7 @@ that topic `PREFIX_public_orders` (`collection.name.format` in Debezium's page o
 both alike but for database and schema.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -337,3 +338,26 @@ def _copied(by_end: _ByEnd, name: str) -> tuple[DatasetKey, ...]:
         if keys := {key for other, key in by_end.get(end, ()) if len(end) >= min(length, other) - 1}:
             return tuple(sorted(keys))
     return ()
+
+
+def workspace(run: MergedRun) -> str:
+    """The host of the workspace in which a run ran: its property, else the start of its job's name, else empty."""
+    return _host(run.captured.databricks_host or "") or _host(run.job.name)
+
+
+def _host(text: str) -> str:
+    host = _DOTTED_HOST.match(text.removeprefix("https://"))
+    return host[0].lower() if host else ""
+
+
+_DOTTED_HOST = re.compile(
+    r"(?:adb-\d+\.\d+\.(?:azuredatabricks\.net|databricks\.azure\.(?:us|cn))"
+    r"|dbc-[0-9a-f-]+\.cloud\.databricks\.com|\d+\.\d+\.gcp\.databricks\.com)(?=[./]|$)",
+    re.IGNORECASE,
+)
+
+
+def text_property(properties: Mapping[str, Any], key: str) -> str:
+    """The value of a property; empty where it is missing or not a text."""
+    value = properties.get(key)
+    return value if isinstance(value, str) else ""

@@ -19,7 +19,8 @@ from shared.catalog.port import AssetKey, Catalog, Placeholder, batches
 from shared.concurrency import ParallelMap
 from shared.errors import WriteConflict
 from shared.openlineage.selection import MATCH_ALL, GlobFilter
-from shared.records.assets import AssetRecord, AssetRows
+from shared.records.asset_record import AssetRecord
+from shared.records.assets import AssetRows
 from shared.records.waits import NEVER, Backoff
 from shared.storage.locking import LeaseSession, start_session
 from shared.storage.port import Storage

@@ -28,11 +28,11 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Asset, AssetSchema, Process
 from shared.publishing.context import PublishContext
 from shared.publishing.planning import Plan
-from shared.records.assets import AssetRecord, ColumnReport, LastWrite, merged_reports
+from shared.records.asset_record import AssetRecord, ColumnReport, LastWrite, merged_reports
 from shared.records.waits import NEVER, Landing
 from shared.secrets import text_without_secrets
 from shared.storage_layout import asset_key, digest_of
-from shared.translation.run.facts import describe_write
+from shared.translation.aggregate import describe_write
 
 _LOG = logging.getLogger("throughline.placeholders")
 

@@ -34,8 +34,14 @@ from shared.records.publish_queue import Mark, QueueEntry
 from shared.records.states import LedgerState
 from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Row, Storage
 from shared.storage_layout import CATALOG, EVENTS, PROCESSES, event_of_reference
-from shared.translation.aggregate import AggregatedProcess, SupersessionPolicy, aggregate, published, with_excluded
-from shared.translation.run.facts import describe_run
+from shared.translation.aggregate import (
+    AggregatedProcess,
+    SupersessionPolicy,
+    aggregate,
+    describe_run,
+    published,
+    with_excluded,
+)
 
 _COMPLETE = "COMPLETE"
 _OPERATIONS = MAX_OPERATIONS // 2

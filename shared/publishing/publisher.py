@@ -16,7 +16,7 @@ from shared.publishing.planning import InFlight, Plan, Planner, read_process
 from shared.publishing.settling import Settler, batch_size, shrink_to_fit
 from shared.publishing.shadow import Rehearsal
 from shared.publishing.writing import CatalogWriter
-from shared.records.assets import AssetRecord, Change
+from shared.records.asset_record import AssetRecord, Change
 from shared.records.publish_queue import PublishQueue, QueueEntry, read_queue, resume_publishing
 from shared.storage.locking import LeaseSession, start_session
 from shared.telemetry.port import PUBLISHING

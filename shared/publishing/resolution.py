@@ -16,7 +16,7 @@ from shared.errors import CatalogUnavailable
 from shared.model import Asset, Column, Process
 from shared.naming.matching import Candidate, Rank, candidates, rank, search_terms
 from shared.publishing.context import PublishContext
-from shared.records.assets import AssetRecord
+from shared.records.asset_record import AssetRecord
 from shared.records.control import RECONCILE
 
 _MAX_RESULTS = 100

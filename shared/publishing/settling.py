@@ -1,6 +1,6 @@
-"""How queue entries end: published, put off after a failure, or paused with all others.
+"""How queue entries end: published and taken off the queue, put off after a failure, or paused with all others.
 
-Bisection: how many items a call holds, and which of a refused call are to blame. Pure.
+`Bisection` says how many items a call holds, and which of a refused call are to blame.
 
 One rule for every call that the catalog does not take: send fewer. After failures that name no culprit a call is half
 as long each time (`batch_size`); a refused call is sent again in halves until its culprits are in calls of their own
@@ -9,23 +9,21 @@ as long each time (`batch_size`); a refused call is sent again in halves until i
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Generic, TypeVar
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
 
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.context import PublishContext, Published
 from shared.publishing.placeholders import Description
 from shared.publishing.planning import Plan
-from shared.records.publish_queue import QueueEntry, Settled, pause, put_queued, settle
+from shared.records.publish_queue import Mark, QueueEntry, deletion, document_mark, pause, put_queued
 from shared.records.waits import Backoff
 from shared.secrets import text_without_secrets
-from shared.storage_layout import QUEUED_ASSET
-from shared.telemetry.port import PROCESS
-
-if TYPE_CHECKING:
-    from shared.telemetry.port import Fact
+from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Storage, chunks
+from shared.storage_layout import PUBLISH_QUEUE, QUEUED_ASSET
+from shared.telemetry.port import PROCESS, Fact
 
 _T = TypeVar("_T")
 _FIRST, _SECOND = 1, 2
@@ -93,6 +91,74 @@ _SIGNS = {"written": "+", "removed": "-"}
 _LACKS_TYPE = (
     "The catalog lacks this type: `throughline types plan` names the rule, `throughline types apply` creates it"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """An entry whose marks are dealt with, and when it is looked at again, if at all (`later`). `is_published`: what
+    the catalog holds of it is as it should be.
+    """
+
+    entry: QueueEntry
+    later: QueueEntry | None = None
+    is_published: bool = False
+
+    @classmethod
+    def of(cls, entry: QueueEntry, revisit: datetime | None = None) -> "Settled":
+        """An entry that is published; `revisit`: when the passing of time may change it."""
+        later = QueueEntry(target=entry.target, due=revisit, revisit=True) if revisit else None
+        return cls(entry=entry, later=later, is_published=True)
+
+    def operations(self, documents: Mapping[str, Mark]) -> list[Operation]:
+        """What takes it off the queue: unless all is as it was read, nothing."""
+        operations = [deletion(mark.row()) for mark in self.entry.marks]
+        row = self.entry.row()
+        if self.later:
+            kind = OperationKind.REPLACE if row.etag else OperationKind.INSERT
+            later = replace(self.later, etag=row.etag, marks=(), seen="")
+            operations.append(Operation(kind=kind, row=later.row()))
+        elif row.etag:
+            operations.append(deletion(row))
+        if operations and self.entry.target in documents:
+            operations.append(Operation(kind=OperationKind.UPSERT, row=documents[self.entry.target].row()))
+        return operations
+
+
+def settle(storage: Storage, settled: Sequence[Settled], *, documents: bool = False) -> None:
+    """Take entries off the queue, or put them off, in as few transactions as possible. An entry that was marked or
+    enqueued meanwhile stays; one that another publisher has taken off is put off all the same. `documents`: leave marks
+    for the document of the processes and data sets that are published.
+    """
+    published = (item.entry for item in settled if documents and item.is_published)
+    marks = {entry.target: document_mark(entry) for entry in published}
+    _settle(storage, [item.operations(marks) for item in settled])
+
+
+def _settle(storage: Storage, groups: Sequence[Sequence[Operation]]) -> None:
+    """Execute groups of operations, all or none of each. A transaction that is refused is divided into halves."""
+    part: list[Sequence[Operation]] = []
+    for group in (*groups, None):
+        if part and (group is None or sum(map(len, part)) + len(group) > MAX_OPERATIONS):
+            _transact(storage, part)
+            part = []
+        if group:
+            part.append(group)
+
+
+def _transact(storage: Storage, groups: Sequence[Sequence[Operation]]) -> None:
+    refused = [
+        part
+        for part in chunks([operation for group in groups for operation in group])
+        if storage.transact(PUBLISH_QUEUE, part) is None
+    ]
+    if refused and len(groups) > 1:
+        middle = len(groups) // 2
+        _transact(storage, groups[:middle])
+        _transact(storage, groups[middle:])
+    elif refused:
+        for operation in groups[0]:
+            if operation.kind in {OperationKind.INSERT, OperationKind.REPLACE}:
+                storage.insert(PUBLISH_QUEUE, replace(operation.row, etag=""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,10 @@ from shared.errors import CatalogRefused
 from shared.publishing.context import PublishContext, PublishOptions
 from shared.publishing.placeholders import described, is_outdated, report_columns
 from shared.publishing.planning import Plan, execute
-from shared.publishing.settling import Bisection, Refusal, Settler
+from shared.publishing.settling import Bisection, Refusal, Settled, Settler
 from shared.publishing.writing import CatalogWriter, kept_entry, reports_new_columns
 from shared.records.cells import PackedCell
-from shared.records.publish_queue import QueueEntry, Settled, enqueue
+from shared.records.publish_queue import QueueEntry, enqueue
 from shared.records.states import LedgerState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import QUEUE_PARTITION, QUEUED_ASSET, SHADOW

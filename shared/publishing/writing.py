@@ -20,10 +20,10 @@ from shared.publishing.context import PublishContext
 from shared.publishing.placeholders import CALLS_TO_PLACE, describe, note_writes, place, report_columns, schema_digest
 from shared.publishing.planning import Plan, execute, last_run
 from shared.publishing.resolution import resolve, resolved_entity
-from shared.publishing.settling import Bisection, Refusal, Settler
-from shared.records.assets import AssetRecord
+from shared.publishing.settling import Bisection, Refusal, Settled, Settler
+from shared.records.asset_record import AssetRecord
 from shared.records.ledger import LedgerEntry, put_entry
-from shared.records.publish_queue import QueueEntry, Settled
+from shared.records.publish_queue import QueueEntry
 from shared.records.states import LedgerState
 from shared.records.waits import NEVER
 from shared.storage_layout import asset_key

@@ -19,12 +19,13 @@ from shared.publishing.planning import statement_of
 from shared.publishing.resolution import resolve_names
 from shared.reading.processes import RecordedProcess, recorded_processes
 from shared.reading.reader import RecordReader
-from shared.records.assets import AssetRecord, all_assets
+from shared.records.asset_record import AssetRecord
+from shared.records.assets import all_assets
 from shared.records.states import State
 from shared.storage.port import Storage
 from shared.storage_layout import EXCLUDED, EXCLUDED_WRITE
-from shared.translation.aggregate import ExcludedWrite, Writes, asset_names, excluded_jobs
-from shared.translation.run.facts import RunFacts, amount_written
+from shared.translation.aggregate import ExcludedWrite, Writes, amount_written, asset_names, excluded_jobs
+from shared.translation.run.facts import RunFacts
 from shared.translation.sql.statement_reader import redact
 from shared.watching.comparing.snapshot import Overdue, overdue
 

@@ -23,7 +23,6 @@ from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost
 from shared.events.archive import IndexedRun, lines_in, raw_of, read_index, stored_packed, unpacked
 from shared.events.archive_writer import CountedFile, counted_files, pending_batch
-from shared.events.event_row import EventRow
 from shared.events.stored_runs import ArchivedRun, RunFilter, StoredRun, runs_below, stored_runs
 from shared.openlineage.merging import stronger_end
 from shared.reading.values import (
@@ -46,6 +45,7 @@ from shared.storage_layout import (
     EVENTS,
     IGNORED,
     RUN,
+    EventRow,
     digest_in_reference,
     event_of_blob,
     event_of_reference,

@@ -5,14 +5,14 @@ before they commit the change. Only the publisher deletes them, and it writes ro
 looks at again later. A mark's key holds its version, so that a worker that stalled never replaces a newer mark.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 
 from shared.records.cells import cells_of, record_of
 from shared.records.states import QueueState
-from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Row, Storage, Value, chunks
+from shared.storage.port import Operation, OperationKind, Row, Storage, Value, chunks
 from shared.storage_layout import FORWARD_PARTITION, PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET, digest_of
 from shared.telemetry.port import Fact
 
@@ -261,76 +261,9 @@ def put_queued(storage: Storage, entry: QueueEntry) -> bool:
     return bool(storage.replace(PUBLISH_QUEUE, row) if row.etag else storage.insert(PUBLISH_QUEUE, row))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """An entry whose marks are dealt with, and when it is looked at again, if at all (`later`). `is_published`: what
-    the catalog holds of it is as it should be.
-    """
-
-    entry: QueueEntry
-    later: QueueEntry | None = None
-    is_published: bool = False
-
-    @classmethod
-    def of(cls, entry: QueueEntry, revisit: datetime | None = None) -> "Settled":
-        """An entry that is published; `revisit`: when the passing of time may change it."""
-        later = QueueEntry(target=entry.target, due=revisit, revisit=True) if revisit else None
-        return cls(entry=entry, later=later, is_published=True)
-
-    def operations(self, documents: Mapping[str, Mark]) -> list[Operation]:
-        """What takes it off the queue: unless all is as it was read, nothing."""
-        operations = [_delete(mark.row()) for mark in self.entry.marks]
-        row = self.entry.row()
-        if self.later:
-            kind = OperationKind.REPLACE if row.etag else OperationKind.INSERT
-            later = replace(self.later, etag=row.etag, marks=(), seen="")
-            operations.append(Operation(kind=kind, row=later.row()))
-        elif row.etag:
-            operations.append(_delete(row))
-        if operations and self.entry.target in documents:
-            operations.append(Operation(kind=OperationKind.UPSERT, row=documents[self.entry.target].row()))
-        return operations
-
-
-def _delete(row: Row) -> Operation:
+def deletion(row: Row) -> Operation:
+    """What deletes a row, unless it has changed since it was read."""
     return Operation(kind=OperationKind.DELETE, row=replace(row, values={}))
-
-
-def settle(storage: Storage, settled: Sequence[Settled], *, documents: bool = False) -> None:
-    """Take entries off the queue, or put them off, in as few transactions as possible. An entry that was marked or
-    enqueued meanwhile stays; one that another publisher has taken off is put off all the same. `documents`: leave marks
-    for the document of the processes and data sets that are published.
-    """
-    published = (item.entry for item in settled if documents and item.is_published)
-    marks = {entry.target: _document(entry) for entry in published}
-    _settle(storage, [item.operations(marks) for item in settled])
-
-
-def _settle(storage: Storage, groups: Sequence[Sequence[Operation]]) -> None:
-    """Execute groups of operations, all or none of each. A transaction that is refused is divided into halves."""
-    part: list[Sequence[Operation]] = []
-    for group in (*groups, None):
-        if part and (group is None or sum(map(len, part)) + len(group) > MAX_OPERATIONS):
-            _transact(storage, part)
-            part = []
-        if group:
-            part.append(group)
-
-
-def _transact(storage: Storage, groups: Sequence[Sequence[Operation]]) -> None:
-    refused = [
-        part
-        for part in chunks([operation for group in groups for operation in group])
-        if storage.transact(PUBLISH_QUEUE, part) is None
-    ]
-    if refused and len(groups) > 1:
-        middle = len(groups) // 2
-        _transact(storage, groups[:middle])
-        _transact(storage, groups[middle:])
-    elif refused:
-        for operation in groups[0]:
-            if operation.kind in {OperationKind.INSERT, OperationKind.REPLACE}:
-                storage.insert(PUBLISH_QUEUE, replace(operation.row, etag=""))
 
 
 def document_marks(storage: Storage) -> tuple[Mark, ...]:
@@ -347,7 +280,7 @@ def forward_marks(storage: Storage) -> tuple[Mark, ...]:
 
 def clear_marks(storage: Storage, marks: Iterable[Mark]) -> None:
     """Delete marks that are dealt with; one that was left again since it was read stays."""
-    for part in chunks([_delete(mark.row()) for mark in marks]):
+    for part in chunks([deletion(mark.row()) for mark in marks]):
         if storage.transact(PUBLISH_QUEUE, part) is None:
             for operation in part:
                 row = operation.row
@@ -359,7 +292,8 @@ def is_held(storage: Storage) -> bool:
     return storage.read(PUBLISH_QUEUE, QUEUE_PARTITION, _HOLD) is not None
 
 
-def _document(entry: QueueEntry) -> Mark:
+def document_mark(entry: QueueEntry) -> Mark:
+    """The mark for the document of a process or data set that was published."""
     version = max((mark.version for mark in entry.marks), default=0)
     target = f"{_OF_ASSET}{entry.key}" if entry.is_asset else entry.key
     return Mark(kind=DOCUMENT_KIND, target=target, application="", version=version, since=entry.since)

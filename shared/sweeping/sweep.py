@@ -19,13 +19,12 @@ from shared.applications.partition import OpenApplication, read_open, read_recor
 from shared.applications.processor import ApplicationProcessor, FoldRequest
 from shared.applications.state import RunRecord
 from shared.errors import StorageUnavailable, WriteConflict
-from shared.events.event_row import EventRow
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import RUNNING
 from shared.records.states import State
 from shared.storage.locking import LeaseSession, session_of
 from shared.storage.port import Storage
-from shared.storage_layout import APPLICATIONS, StoredEvent
+from shared.storage_layout import APPLICATIONS, EventRow, StoredEvent
 from shared.sweeping.closing import ClosingOptions, close_and_archive
 from shared.sweeping.forgetting import forget_due
 from shared.sweeping.listing import (

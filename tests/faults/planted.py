@@ -61,6 +61,7 @@ _PARTITION, _REUNION = "shared/applications/partition.py", "shared/applications/
 _PLANNING, _HEADERS = "shared/publishing/planning.py", "shared/publishing/headers.py"
 _CLOSING, _FORGETTING = "shared/sweeping/closing.py", "shared/sweeping/forgetting.py"
 _SWEEP, _QUEUE = "shared/sweeping/sweep.py", "shared/records/publish_queue.py"
+_SETTLING = "shared/publishing/settling.py"
 
 MISTAKES: tuple[Mistake, ...] = (
     # --- the commit
@@ -201,14 +202,14 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake(
         name="an entry is taken off the queue although it was enqueued again",
-        file=_QUEUE,
-        original="            operations.append(_delete(row))\n",
-        mistaken='            operations.append(_delete(replace(row, etag="")))\n',
-        tests=("tests/shared/records/test_publish_queue.py",),
+        file=_SETTLING,
+        original="            operations.append(deletion(row))\n",
+        mistaken='            operations.append(deletion(replace(row, etag="")))\n',
+        tests=("tests/shared/publishing/test_publish_queue.py",),
     ),
     Mistake(
         name="what is looked at again is lost where another publisher took the entry off",
-        file=_QUEUE,
+        file=_SETTLING,
         original="    elif refused:\n",
         mistaken="    elif False:\n",
         seeds=(921, 922),

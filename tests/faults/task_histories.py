@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from shared.naming.names import Names
-from shared.naming.stores.families import rule
+from shared.naming.stores.rule_forms import rule
 from tests.support.events import run_id
 
 Json = dict[str, Any]

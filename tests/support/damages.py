@@ -15,7 +15,6 @@ from shared.applications.processor import ApplicationProcessor
 from shared.atlas.entities import ProcessEntity, asset_entity
 from shared.catalog.port import Catalog
 from shared.events.archive import is_index
-from shared.events.event_row import EventRow
 from shared.maintenance.publish_missing import publish_all
 from shared.maintenance.verify.findings import Kind, VerifyContext
 from shared.publishing.context import PublishOptions
@@ -32,6 +31,7 @@ from shared.storage_layout import (
     PROCESSES,
     PUBLISH_QUEUE,
     RUN,
+    EventRow,
     StoredEvent,
     process_key,
     stored_from_blob,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.naming.names import Names
-from shared.naming.stores.families import rule
+from shared.naming.stores.rule_forms import rule
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, EVENTS, StoredEvent
 from tests.support.processing import Watched

@@ -18,8 +18,8 @@ from shared.maintenance.reconciliation import refreshed_matches
 from shared.model import Declared
 from shared.publishing.context import PublishContext, remove_unlinked, turn
 from shared.publishing.placeholders import CALLS_TO_PLACE, describe, is_outdated, place
-from shared.records.assets import AssetRecord, all_assets, read_assets
-from shared.records.promises import Promise
+from shared.records.asset_record import AssetRecord, Promise
+from shared.records.assets import all_assets, read_assets
 from shared.storage_layout import asset_key
 from throughline.contracts.checking import check_contract
 from throughline.products.naming import PromisedAsset

@@ -12,7 +12,7 @@ from shared.classifying.attached import Attached, AttachedKind, Mark, attached
 from shared.classifying.planning import ClassificationPlan, lacking_terms, taken_away
 from shared.errors import Misconfigured
 from shared.governance.rules import Rules, Selector, Term
-from shared.records.assets import AssetRecord
+from shared.records.asset_record import AssetRecord
 from shared.storage.port import Storage
 from throughline.products.naming import PromisedAsset
 

@@ -7,17 +7,7 @@ with properties (seen by running listeners 1.12, 1.25 and 1.53).
 import re
 from urllib.parse import quote, unquote
 
-from shared.naming.stores.families import (
-    GENERIC,
-    PROPERTIES,
-    AlternateName,
-    NamingRule,
-    StoreFamily,
-    as_table,
-    generic_rule,
-    rule,
-    table_rule,
-)
+from shared.naming.stores.families import GENERIC, PROPERTIES, AlternateName, NamingRule, StoreFamily, as_table
 from shared.naming.stores.normalization import (
     PART,
     QUERY,
@@ -27,6 +17,7 @@ from shared.naming.stores.normalization import (
     table_parts,
     unquoted,
 )
+from shared.naming.stores.rule_forms import generic_rule, rule, table_rule
 
 # --- Fabric's lakehouses and warehouses: names of tables, whether a path of OneLake or a SQL endpoint names them.
 # Purview's scan names a lakehouse's tables by the ids of workspace and lakehouse. No scan is known to name a

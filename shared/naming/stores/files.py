@@ -18,8 +18,9 @@ from shared.naming.stores.databases import (
     WAREHOUSE_TABLE,
     workspace_folded,
 )
-from shared.naming.stores.families import GENERIC, AlternateName, Fold, NamingRule, StoreFamily, as_path, rule
+from shared.naming.stores.families import GENERIC, AlternateName, Fold, NamingRule, StoreFamily, as_path
 from shared.naming.stores.normalization import UUID, path_folded
+from shared.naming.stores.rule_forms import rule
 
 # --- Azure Data Lake Storage Gen2 and Blob Storage, in all clouds. `abfss` and `wasbs` paths of one account stay two
 # data sets, each with the other's name as alternative: which of them a scan finds depends on how the account is

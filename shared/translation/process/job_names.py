@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shared.openlineage.run import MergedRun
+from shared.openlineage.run import text_property
 
 _EDGE = r"(?:^|(?<=[^0-9A-Za-z]))"
 _END = r"(?=[^0-9A-Za-z]|$)"
@@ -181,23 +181,6 @@ def without_host(name: str) -> str:
     return (name[host.end() :] or SHELL) if host else name
 
 
-def workspace(run: MergedRun) -> str:
-    """The host of the workspace in which a run ran: its property, else the start of its job's name, else empty."""
-    return _host(run.captured.databricks_host or "") or _host(run.job.name)
-
-
-def _host(text: str) -> str:
-    host = _DOTTED_HOST.match(text.removeprefix("https://"))
-    return host[0].lower() if host else ""
-
-
-_DOTTED_HOST = re.compile(
-    r"(?:adb-\d+\.\d+\.(?:azuredatabricks\.net|databricks\.azure\.(?:us|cn))"
-    r"|dbc-[0-9a-f-]+\.cloud\.databricks\.com|\d+\.\d+\.gcp\.databricks\.com)(?=[./]|$)",
-    re.IGNORECASE,
-)
-
-
 def identifying_properties(properties: Mapping[str, Any]) -> dict[str, str]:
     """The properties that identify notebook and job; of the tags only the run's name."""
     identifying = {key: text for key in (NOTEBOOK_PATH, JOB_ID) if (text := text_property(properties, key))}
@@ -221,9 +204,3 @@ def _run_name(properties: Mapping[str, Any]) -> str | None:
         return None
     names = (tag.get("value") for tag in tags if isinstance(tag, dict) and tag.get("key") == _RUN_NAME)
     return next((name for name in names if isinstance(name, str) and name), None)
-
-
-def text_property(properties: Mapping[str, Any], key: str) -> str:
-    """The value of a property; empty where it is missing or not a text."""
-    value = properties.get(key)
-    return value if isinstance(value, str) else ""

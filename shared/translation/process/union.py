@@ -27,12 +27,12 @@ from shared.model import (
     Origin,
     Process,
 )
-from shared.openlineage.run import MergedRun, TagValue
+from shared.openlineage.run import MergedRun, TagValue, text_property, workspace
 from shared.openlineage.run_facets import Captured
 from shared.openlineage.wire import SourceCodeLocation
 from shared.secrets import address_without_secrets, short_text, text_without_secrets
 from shared.translation.process.identity import JobIdentity
-from shared.translation.process.job_names import NOTEBOOK_PATH, notebook, text_property, workspace
+from shared.translation.process.job_names import NOTEBOOK_PATH, notebook
 
 _MAX_LINK = 500
 """Characters, the maximum of an Atlas custom attribute. A longer link is omitted, never cut."""

@@ -22,11 +22,11 @@ import msgspec
 from shared.model import Asset, Span
 from shared.naming.names import BUILT_IN, Names
 from shared.naming.stores.families import NO_ENVIRONMENT, RunEnvironment, bounded
-from shared.openlineage.run import MergedDataset, MergedRun
+from shared.openlineage.run import MergedDataset, MergedRun, workspace
 from shared.openlineage.selection import node_of
 from shared.secrets import address_without_secrets
 from shared.translation.process.identity import MAX_NAME_LENGTH, JobIdentity, identity_of, strongest
-from shared.translation.process.job_names import identifying_properties, workspace
+from shared.translation.process.job_names import identifying_properties
 
 
 class ApplicationFacts(msgspec.Struct, frozen=True, kw_only=True, gc=False):

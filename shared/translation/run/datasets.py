@@ -63,14 +63,13 @@ def _named(place: Place, namespace: str, name: str, symlinks: tuple[tuple[str, s
     best = naming.best
     namespace, name = without_secrets(namespace, name)
     tables = tuple(sorted({table_name(table) for _, table in symlinks}))
-    other_keys = (other.key for other in naming.others)
     return Asset(
         type=best.type,
         qualified_name=best.qualified_name,
         namespace=namespace,
         name=name,
         tables=tables,
-        also=underivable_names(best.key, other_keys),
+        also=underivable_names(best.key, [other.key for other in naming.others]) if naming.others else (),
     )
 
 

@@ -16,11 +16,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from shared.model import Asset, Process
 from shared.openlineage.decoding import Event
 from shared.openlineage.facets import Combination, Comparison, Condition, FieldOperand, Locations, Operand, Partition
 from shared.openlineage.merging import ordered
-from shared.openlineage.run import MergedRun
+from shared.openlineage.run import MergedRun, text_property, workspace
 from shared.openlineage.run_facets import Checkpoints, JobDependencies, JobDependency, RunFacets, Scalar
 from shared.openlineage.wire import Dataset, RunEvent
 from shared.secrets import (
@@ -30,9 +29,8 @@ from shared.secrets import (
     short_text,
     without_secrets,
 )
-from shared.translation.process.job_names import JOB_ID, NOTEBOOK_PATH, text_property, workspace
+from shared.translation.process.job_names import JOB_ID, NOTEBOOK_PATH
 from shared.translation.process.union import code_address, engine_of
-from shared.translation.sql.statement_reader import redact
 
 StatedFact = tuple[str, str]
 """A title and a text."""
@@ -342,71 +340,3 @@ def _link(properties: Mapping[str, Any], host: str) -> str:
     if job:
         return f"https://{host}/#job/{quote(job)}" + (f"/run/{quote(job_run)}" if job_run else "")
     return f"https://{host}/#workspace{quote(notebook)}" if notebook else ""
-
-
-def amount_written(facts: RunFacts, asset: Asset, *, is_only: bool) -> Written | None:
-    """How much a run wrote to a data set; `is_only`: it wrote no other one, which may have another name there."""
-    amounts = [amount for amount in facts.written if (amount.namespace, amount.name) == (asset.namespace, asset.name)]
-    if not amounts and is_only and len(facts.written) == 1:
-        amounts = list(facts.written)
-    return amounts[0] if amounts else None
-
-
-def describe_run(facts: RunFacts, process: Process, statement: str = "") -> str:
-    """A few lines for people: the facts that concern this process, and the SQL statement without literals."""
-    outcome = f", succeeded in {_duration((facts.last - facts.first).total_seconds())}" if facts.ended else ""
-    is_only = len(process.outputs) == 1
-    amounts = _amounts(amount_written(facts, asset, is_only=is_only) for asset in process.outputs)
-    lines = [
-        f"{_time(facts)}{outcome}{amounts}.",
-        _sentence("Job", facts.job, ("in", facts.namespace), ("on", facts.platform), ("by", facts.user)),
-        _sentence("Workspace", facts.workspace),
-        facts.link,
-        _sentence("Engine", facts.engine, ("with listener", facts.listener)),
-        _sentence("Code", facts.code, ("at commit", facts.commit)),
-        *(f"{title[:1].upper()}{title[1:]}: {text}." for title, text in facts.stated),
-        f"SQL: {redact(statement)[:_MAX_STATEMENT]}" if statement else "",
-    ]
-    return "\n".join(filter(None, lines))
-
-
-def describe_write(facts: RunFacts, asset: Asset, *, is_only: bool) -> str:
-    """A line for people: when and by which job a run wrote this data set, and how much; `is_only` as `amount_written`
-    has it.
-    """
-    job = f" by {facts.job}" if facts.job else ""
-    return f"{_time(facts)}{job}{_amounts([amount_written(facts, asset, is_only=is_only)])}."
-
-
-def _time(facts: RunFacts) -> str:
-    return f"{facts.last:%Y-%m-%d %H:%M} UTC"
-
-
-def _sentence(title: str, value: str, *phrases: tuple[str, str]) -> str:
-    text = " ".join([f"{title}: {value}"] + [f"{preposition} {word}" for preposition, word in phrases if word])
-    return f"{text}." if value else ""
-
-
-def _amounts(amounts: Iterable[Written | None]) -> str:
-    reported = list(filter(None, amounts))
-    rows = [amount.rows for amount in reported if amount.rows is not None]
-    sizes = [amount.size for amount in reported if amount.size is not None]
-    return (f"; {sum(rows):,} rows" if rows else "") + (f"{',' if rows else ';'} {_size(sum(sizes))}" if sizes else "")
-
-
-def _duration(seconds: float) -> str:
-    rounded = round(seconds)
-    if rounded < 60:  # noqa: PLR2004 - a minute
-        return f"{rounded} s"
-    minutes, remainder = divmod(rounded, 60)
-    if minutes < 60:  # noqa: PLR2004 - an hour
-        return f"{minutes} min {remainder} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-def _size(size: float) -> str:
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if size < 1000:  # noqa: PLR2004 - what a unit holds
-            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
-        size /= 1000
-    return f"{size:,.1f} TB"

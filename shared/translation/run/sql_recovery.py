@@ -19,7 +19,11 @@ from shared.model import OPAQUE, Asset, Column, ColumnEdge, EdgeKind, Unresolved
 from shared.naming.names import is_noise
 from shared.naming.stores.families import Identity
 from shared.openlineage.run import MergedDataset, MergedRun
-from shared.openlineage.selection import Operation
+from shared.openlineage.selection import (
+    UNKNOWN,
+    Operation,
+)
+from shared.openlineage.wire import STREAMING
 from shared.translation.run.datasets import Datasets, Place, table_name
 from shared.translation.sql.model import Statement, TableRef
 from shared.translation.sql.statement_reader import read_statement
@@ -254,3 +258,17 @@ class _Places:
             return MergedDataset(namespace=namespace, name=match["path"])
         spaces = [space for space in self.paths if space in {"file", "dbfs"}] or ["file"]
         return MergedDataset(namespace=spaces[0], name=path) if path.startswith("/") else None
+
+
+_VERB = re.compile(rf"{BEFORE_VERB}(merge|update|delete)\b", re.IGNORECASE)
+
+
+def named_operation(run: MergedRun, operation: Operation) -> str:
+    """The operation's name, where the job name's node does not decide it: a job without SQL writes whole data sets, and
+    a stream batch only appends.
+    """
+    if operation.by_verb and (verb := _VERB.match(run.statement)):
+        return verb[1].lower()
+    if operation is UNKNOWN and (run.job_type == "RDD_JOB" or run.processing_type.upper() == STREAMING):
+        return "insert"
+    return operation.name

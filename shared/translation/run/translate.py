@@ -3,7 +3,6 @@
 Beside its lineage a run reports batches of streams, and lifecycle events and states of data sets.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -50,7 +49,7 @@ from shared.translation.run.application import (
 from shared.translation.run.columns import column_edges, sourceless
 from shared.translation.run.datasets import Datasets, Place, seen_schemas, table_name
 from shared.translation.run.exposures import exposures_in
-from shared.translation.run.sql_recovery import BEFORE_VERB, NOTHING, Recovered, recover, table_changed
+from shared.translation.run.sql_recovery import NOTHING, Recovered, named_operation, recover, table_changed
 
 
 class Skip(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -122,20 +121,6 @@ def _operation_in(run: MergedRun) -> Operation:
     return HIVE_OPERATIONS.get(run.hive_operation, in_name)
 
 
-_VERB = re.compile(rf"{BEFORE_VERB}(merge|update|delete)\b", re.IGNORECASE)
-
-
-def _operation(run: MergedRun, operation: Operation) -> str:
-    """The operation's name, where the job name's node does not decide it: a job without SQL writes whole data sets, and
-    a stream batch only appends.
-    """
-    if operation.by_verb and (verb := _VERB.match(run.statement)):
-        return verb[1].lower()
-    if operation is UNKNOWN and (run.job_type == "RDD_JOB" or run.processing_type.upper() == STREAMING):
-        return "insert"
-    return operation.name
-
-
 def _only_itself(process: Process) -> bool:
     """Whether it reads only what it writes: older listeners report so for jobs that infer a schema."""
     return bool(process.inputs) and {asset.qualified_name for asset in process.inputs} == {
@@ -180,7 +165,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             datasets=datasets or Datasets.of(run, context),
             identity=identity,
             generic_name=generic_identity(run) if identity.strength.is_strong else None,
-            operation=_operation(run, operation),
+            operation=named_operation(run, operation),
             origin=origin_of(run, identity, context.facts.environment.workspace),
         )
 

@@ -14,7 +14,7 @@ from shared.concurrency import KeyedLock
 from shared.errors import ContentLost, WriteConflict
 from shared.events.dead_letters import dead_letters
 from shared.naming.names import Names
-from shared.naming.stores.families import rule
+from shared.naming.stores.rule_forms import rule
 from shared.records.publish_queue import Mark
 from shared.records.states import State
 from shared.storage.port import Row

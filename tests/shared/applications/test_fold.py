@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.applications.fold import CLOSED, RunInput, fold
+from shared.applications.fold import CLOSED, fold
 from shared.applications.state import (
     MAX_BATCHES,
     MAX_CHANGES,
     MAX_ENDS,
     MAX_SUPPORTERS,
     ApplicationState,
+    RunInput,
     RunRecord,
 )
 from shared.model import Contribution
 from shared.naming.names import Names
-from shared.naming.stores.families import rule
+from shared.naming.stores.rule_forms import rule
 from shared.openlineage.decoding import ENDS, Event, decode
 from shared.openlineage.selection import Ignore, select
 from shared.records.states import State

@@ -13,7 +13,7 @@ from shared.applications import rows
 from shared.applications.partition import read_whole
 from shared.applications.recompute import recompute, recomputed
 from shared.naming.names import Names
-from shared.naming.stores.families import rule
+from shared.naming.stores.rule_forms import rule
 from shared.records.publish_queue import read_queue
 from shared.records.states import State
 from shared.storage.memory import MemoryStorage

@@ -26,7 +26,7 @@ from shared.maintenance.replay import (
     wanted_applications,
 )
 from shared.naming.names import Names
-from shared.naming.stores.families import rule
+from shared.naming.stores.rule_forms import rule
 from shared.records.states import State
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage

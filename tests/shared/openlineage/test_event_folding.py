@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
+from shared.applications.rows import BlobCache
 from shared.catalog.memory import MemoryCatalog
-from shared.events.event_row import BlobCache
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import fold, merge
 from shared.publishing.context import PublishOptions

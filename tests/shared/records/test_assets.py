@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from shared.errors import WriteConflict
 from shared.model import Asset
-from shared.records.assets import AssetRecord, AssetRows, Change, ColumnReport, read_assets
+from shared.records.asset_record import AssetRecord, Change, ColumnReport
+from shared.records.assets import AssetRows, read_assets
 from shared.records.publish_queue import owner_of
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row

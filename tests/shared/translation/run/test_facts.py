@@ -18,7 +18,8 @@ from shared.publishing.context import PublishOptions
 from shared.reading.processes import recorded
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS
-from shared.translation.run.facts import describe_run, facts_of
+from shared.translation.aggregate import describe_run
+from shared.translation.run.facts import facts_of
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, process, source
 from tests.support.processing import deliver_blob
 from tests.support.publishing import publish

@@ -7,7 +7,8 @@ import pytest
 from shared.openlineage.decoding import decode
 from shared.openlineage.merging import merge
 from shared.redaction import redacted
-from shared.translation.run.facts import MOST_FACTS, describe_run, facts_of
+from shared.translation.aggregate import describe_run
+from shared.translation.run.facts import MOST_FACTS, facts_of
 from tests.support.building import Json, body, dataset, packed, process
 
 FIELD = {"type": "field", "field": "customer"}

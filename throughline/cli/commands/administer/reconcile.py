@@ -7,7 +7,7 @@ import typer
 from shared.bootstrap import Worker
 from shared.catalog.port import batches
 from shared.maintenance.reconciliation import Reconciled, move, placed_assets, refreshed_matches, remove_left
-from shared.records.assets import AssetRecord
+from shared.records.asset_record import AssetRecord
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import key_document
 from throughline.cli.records.published import publish_and_report

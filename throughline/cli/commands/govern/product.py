@@ -10,7 +10,7 @@ from shared.catalog.port import Terms
 from shared.classifying.planning import ClassificationPlan, create_terms
 from shared.classifying.planning import apply as apply_terms
 from shared.errors import Misconfigured
-from shared.records.assets import AssetRecord
+from shared.records.asset_record import AssetRecord
 from shared.texts import visible
 from throughline.cli.commands.lineage.document_source import judged_lineage
 from throughline.cli.context.parsed_file import parsed_files

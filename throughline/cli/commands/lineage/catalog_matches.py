@@ -13,7 +13,7 @@ from shared.naming.matching import AssetName, Candidate, candidates, describe_ra
 from shared.naming.names import Names
 from shared.publishing.resolution import Lookup
 from shared.publishing.resolution import search_matches as publishing_finds
-from shared.records.assets import AssetRecord
+from shared.records.asset_record import AssetRecord
 from throughline.cli.checks.types import in_words, mend, type_problem
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import fail

@@ -15,7 +15,8 @@ from shared.query.process_details import (
     sourceless_writes,
 )
 from shared.reading.processes import RecordedProcess, recorded_processes
-from shared.records.assets import AssetState, asset_states
+from shared.records.asset_record import AssetState
+from shared.records.assets import asset_states
 from shared.records.ledger import Forgotten, ledger_entry
 from shared.reporting.status import edge_sources
 from shared.storage_layout import process_key

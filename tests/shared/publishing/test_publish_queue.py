@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from shared.publishing.settling import Settled, settle
 from shared.records.publish_queue import (
     ASSET_KIND,
     DOCUMENT_KIND,
@@ -10,7 +11,6 @@ from shared.records.publish_queue import (
     Mark,
     PublishQueue,
     QueueEntry,
-    Settled,
     document_marks,
     enqueue,
     leave_marks,
@@ -19,7 +19,6 @@ from shared.records.publish_queue import (
     put_queued,
     read_queue,
     retry_refused,
-    settle,
 )
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import PUBLISH_QUEUE, QUEUED_ASSET
