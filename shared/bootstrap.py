@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from shared.adapters import StorageRetryPolicy, credential_of, storage_at, telemetry_to
-from shared.announcing.gates import ReadCatalog, gates_of, not_read
+from shared.announcing.delivery import Sender
 from shared.announcing.local_channels import FileChannel, TelemetryChannel
-from shared.announcing.port import Sender
-from shared.announcing.recorded_state import no_gates
+from shared.announcing.recorded_state import ReadCatalog, gates_of, no_gates, not_read
 from shared.announcing.rounds import WatchOptions
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
@@ -25,7 +24,7 @@ from shared.catalog.port import Account, Catalog, Classifications, Documents, Te
 from shared.classifying.planning import reading_of
 from shared.concurrency import KeyedLock, ParallelMap, SingleFlight
 from shared.errors import Misconfigured
-from shared.forwarding.port import SignIn
+from shared.forwarding.content import SignIn
 from shared.forwarding.rounds import ForwardOptions
 from shared.forwarding.rules import Auth, TargetKind, TargetRule, check_targets, parse_forward_rules
 from shared.gc_tuning import tune_gc

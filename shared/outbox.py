@@ -14,8 +14,7 @@ from shared.concurrency import ParallelMap
 from shared.http_errors import Answer, Never, NotNow, Taken
 from shared.records.cells import cells_of, record_of
 from shared.records.waits import Backoff
-from shared.storage.locking import RowAddress
-from shared.storage.port import Row, Storage
+from shared.storage.port import Row, RowAddress, Storage
 
 Entry = TypeVar("Entry")
 

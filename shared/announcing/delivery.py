@@ -1,4 +1,7 @@
-"""Deliver the messages on each channel's list."""
+"""Deliver the messages on each channel's list.
+
+A channel takes a message, or answers why not: that is the port of channels.
+"""
 
 import logging
 from collections import Counter
@@ -7,15 +10,28 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
+from typing import Protocol
 
 from shared.announcing.outbox import OtherVersionError, OutboxEntry, close, has_entries, listed, message_of, pause_row
-from shared.announcing.port import Sender
 from shared.concurrency import ParallelMap
 from shared.errors import ContentLost
 from shared.http_errors import Answer, Never, NotNow
 from shared.outbox import MAX_KEPT, Receiver, deliver
 from shared.storage.port import Storage
+from shared.watching.messages import Message
 from shared.watching.rules import WatchRules
+
+
+class Sender(Protocol):
+    """An open channel."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether sending waits for another machine, so that channels should be called in parallel."""
+
+    def send(self, message: Message) -> Answer:
+        """Hand over a message. Failures are answers, not exceptions."""
+
 
 _LOG = logging.getLogger("throughline.watch")
 MAX_SENT = 30

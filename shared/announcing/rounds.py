@@ -1,6 +1,6 @@
 """A round of the watch: take a snapshot of lineage if it is due, decide messages, deliver open ones.
 
-A lease lets one worker work at a time. Correctness does not depend on it (`standing.py`, `outbox.py`).
+A lease lets one worker work at a time. Correctness does not depend on it (`outbox.py`).
 """
 
 import logging
@@ -9,16 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from shared.announcing.delivery import Outcome, Round
-from shared.announcing.outbox import decide
-from shared.announcing.port import Sender
+from shared.announcing.delivery import Outcome, Round, Sender
+from shared.announcing.outbox import Standing, begin, decide, end, note_look, standing
 from shared.announcing.recorded_state import Gates, no_gates, recorded_snapshot
-from shared.announcing.standing import Standing, begin, end, note_look, standing
 from shared.concurrency import ParallelMap
 from shared.errors import CatalogUnavailable, Retry
 from shared.publishing.context import PublishOptions
-from shared.storage.locking import LeaseSession, session_of
-from shared.storage.port import Storage
+from shared.storage.port import LeaseSession, Storage, session_of
 from shared.storage_layout import SNAPSHOTS
 from shared.telemetry.port import Fact
 from shared.watching.comparing.snapshot import Snapshot, UnreadableSnapshotError, packed, unpacked

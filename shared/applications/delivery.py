@@ -28,7 +28,7 @@ from shared.concurrency import KeyedLock
 from shared.openlineage.decoding import RUNNING
 from shared.records.states import State
 from shared.storage_layout import APPLICATIONS, EventRow, StoredEvent, event_of_reference
-from shared.translation.run.merging import merge_run
+from shared.translation.run.columns import merge_run
 
 NO_DATA_SET = "names no data set"
 """The reason of a skipped run that may be an application's own: `shared/translation/run/translate.py` gives it."""

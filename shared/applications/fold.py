@@ -16,7 +16,15 @@ from datetime import datetime
 from msgspec import structs
 
 from shared.applications.draft import AllRecords, Draft
-from shared.applications.state import ApplicationState, Folded, RunInput, RunRecord, changes_by_asset, content_digest
+from shared.applications.state import (
+    ApplicationState,
+    Folded,
+    RunInput,
+    RunRecord,
+    changes_by_asset,
+    content_digest,
+    is_declared,
+)
 from shared.model import Span
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import fold as condensed
@@ -36,10 +44,9 @@ from shared.translation.run.application import (
     execution_of,
     plan_joins,
 )
+from shared.translation.run.columns import merge_plan, merge_run
 from shared.translation.run.datasets import Place, tests_by_asset
-from shared.translation.run.exposures import is_declared
 from shared.translation.run.facts import column_source, facts_of
-from shared.translation.run.merging import merge_plan, merge_run
 from shared.translation.run.translate import (
     Skip,
     Wait,

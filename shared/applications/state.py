@@ -14,6 +14,7 @@ import msgspec
 
 from shared.model import Asset, Contribution, Process, QualityTest, Span
 from shared.openlineage.decoding import Event
+from shared.openlineage.selection import DECLARED
 from shared.records.states import State
 from shared.storage_layout import (
     asset_key,
@@ -357,3 +358,8 @@ class Folded:
     assets: frozenset[str]
     errors: dict[str, Exception]
     companions: frozenset[str] = frozenset()
+
+
+def is_declared(process: Process) -> bool:
+    """Whether a run says of this process what it is made of, and does not execute it itself."""
+    return process.operations == (DECLARED.name,)

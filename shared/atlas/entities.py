@@ -24,7 +24,7 @@ from shared.atlas.columns import (
     weight,
 )
 from shared.model import DIRECT, NOTHING_DECLARED, OPAQUE, Asset, ColumnEdge, Declared, Process, QualityTest
-from shared.naming.stores.normalization import table_shown
+from shared.naming.stores.families import table_shown
 from shared.translation.process.union import ALL_ROWS
 
 PROCESS_TYPE = "azure_synapse_operation"

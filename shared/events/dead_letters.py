@@ -16,8 +16,7 @@ from shared.errors import GivenUp, Quarantined, Refused
 from shared.events.archive import DAMAGED, job_in_archive
 from shared.records.cells import cells_of, record_of
 from shared.secrets import text_without_secrets
-from shared.storage.locking import RowAddress, Swapped, compare_and_swap
-from shared.storage.port import Row, Storage
+from shared.storage.port import Row, RowAddress, Storage, Swapped, compare_and_swap
 from shared.storage_layout import APPLICATIONS, DEAD_LETTERS, StoredEvent, event_of_blob
 from shared.telemetry.port import LETTER, SILENT, Telemetry
 

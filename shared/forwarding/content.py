@@ -1,23 +1,27 @@
-"""What leaves of a run as it is now: read from the header of its application, its record and, for raw events, blobs."""
+"""What leaves of a run as it is now: read from the header of its application, its record and, for raw events, blobs.
+
+A target takes an event, or answers why not: that is the port of targets.
+"""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from shared.applications.partition import read_record, read_state
-from shared.applications.state import ApplicationState, RunRecord
+from shared.applications.state import ApplicationState, RunRecord, is_declared
 from shared.errors import ContentLost
 from shared.events.archive import stored_packed
 from shared.forwarding.event import EndedRun, JobKey, dataset_names, run_content
 from shared.forwarding.rules import Mode, TargetRule
+from shared.http_errors import Answer
 from shared.model import Contribution, Process
 from shared.openlineage.selection import MATCH_ALL, GlobFilter
 from shared.records.states import State
 from shared.storage.port import Storage
 from shared.storage_layout import digest_in_reference, digest_of, event_of_reference
 from shared.translation.aggregate import aggregate, published, with_excluded
-from shared.translation.run.exposures import is_declared
 
 COMPLETE, RUNNING = "COMPLETE", "RUNNING"
 _MOST_STATES = 200
@@ -129,3 +133,14 @@ def _type(record: RunRecord) -> str:
     if record.is_running:
         return RUNNING
     return record.ended or COMPLETE if record.verdict is not State.CONTRIBUTED else COMPLETE
+
+
+SignIn = Callable[[], Mapping[str, str]]
+"""Gives the headers that say who we are. Raises Retry without a token."""
+
+
+class Target(Protocol):
+    """An open target."""
+
+    def send(self, event: OutgoingEvent) -> Answer:
+        """Hand over an event, which may have been handed over before. Failures are answers, not exceptions."""

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from shared.errors import Retry
-from shared.forwarding.content import OutgoingEvent
-from shared.forwarding.port import SignIn
+from shared.forwarding.content import OutgoingEvent, SignIn
 from shared.forwarding.rules import TargetKind
 from shared.http_errors import Answer, NotNow, send
 from shared.versions import ORIGIN_HEADER

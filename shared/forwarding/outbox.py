@@ -18,8 +18,7 @@ from shared.forwarding.rules import ForwardRules
 from shared.outbox import Pause, pause_of
 from shared.records.cells import cells_of, record_of
 from shared.records.waits import Backoff
-from shared.storage.locking import RowAddress
-from shared.storage.port import Operation, OperationKind, Row, Storage
+from shared.storage.port import Operation, OperationKind, Row, RowAddress, Storage
 from shared.storage_layout import FORWARD, stamp
 
 _OPEN, _RUN, _DEAD = "open|", "run|", "dead|"

@@ -14,7 +14,7 @@ from functools import partial
 
 from shared.concurrency import ParallelMap
 from shared.errors import ContentLost
-from shared.forwarding.content import RunReader, SettledRun
+from shared.forwarding.content import RunReader, SettledRun, Target
 from shared.forwarding.outbox import (
     OutboxEntry,
     RunState,
@@ -33,15 +33,13 @@ from shared.forwarding.outbox import (
     statuses,
     target_run,
 )
-from shared.forwarding.port import Target
 from shared.forwarding.rules import ForwardRules, Mode, TargetRule
 from shared.http_errors import Answer, Never, NotNow, Taken
 from shared.openlineage.selection import MATCH_ALL, GlobFilter
 from shared.outbox import MAX_KEPT, Receiver, deliver
 from shared.records.control import Checkpoint
 from shared.records.publish_queue import FORWARD_KIND, Mark, clear_marks, forward_marks, leave_marks
-from shared.storage.locking import LeaseSession, session_of
-from shared.storage.port import Storage
+from shared.storage.port import LeaseSession, Storage, session_of
 from shared.telemetry.port import Fact
 
 _LOG = logging.getLogger("throughline.forward")

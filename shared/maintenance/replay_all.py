@@ -55,7 +55,7 @@ from shared.storage_layout import (
     stored,
 )
 from shared.sweeping.listing import SWEEP
-from shared.translation.run.merging import merge_run
+from shared.translation.run.columns import merge_run
 
 _LAYOUT = 2
 _BLOB = re.compile(

@@ -13,8 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from shared.naming.stores.families import GENERIC
-from shared.naming.stores.normalization import is_part_of_table
+from shared.naming.stores.families import GENERIC, is_part_of_table
 
 AssetName = tuple[str, str]
 """Type and qualified name."""

@@ -22,10 +22,10 @@ from shared.naming.stores.families import (
     NamingRule,
     RunEnvironment,
     StoreFamily,
+    authority_folded,
     families_by_scheme,
     unknown_store,
 )
-from shared.naming.stores.normalization import authority_folded
 from shared.secrets import address_without_secrets, without_secrets
 from shared.versions import NAMING
 

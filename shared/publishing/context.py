@@ -22,8 +22,7 @@ from shared.openlineage.selection import MATCH_ALL, GlobFilter
 from shared.records.asset_record import AssetRecord
 from shared.records.assets import AssetRows
 from shared.records.waits import NEVER, Backoff
-from shared.storage.locking import LeaseSession, start_session
-from shared.storage.port import Storage
+from shared.storage.port import LeaseSession, Storage, start_session
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
 

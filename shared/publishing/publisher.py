@@ -18,7 +18,7 @@ from shared.publishing.shadow import Rehearsal
 from shared.publishing.writing import CatalogWriter
 from shared.records.asset_record import AssetRecord, Change
 from shared.records.publish_queue import PublishQueue, QueueEntry, read_queue, resume_publishing
-from shared.storage.locking import LeaseSession, start_session
+from shared.storage.port import LeaseSession, start_session
 from shared.telemetry.port import PUBLISHING
 
 _LOG = logging.getLogger("throughline.publish")

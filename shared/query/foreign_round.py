@@ -14,7 +14,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.foreign import POSITION, ForeignPosition, ForeignReader, store_lineage, stored_lineage
 from shared.publishing.context import PUBLISHER, PublishContext
 from shared.query.published_document import DOCUMENT, stored_parts
-from shared.storage.locking import LeaseSession, session_of
+from shared.storage.port import LeaseSession, session_of
 from shared.telemetry.port import Fact
 
 _LOG = logging.getLogger("throughline.foreign")

@@ -36,8 +36,7 @@ from shared.reading.processes import RecordedProcess, recorded_process, recorded
 from shared.records.assets import all_assets, read_assets, records_by_key
 from shared.records.control import Checkpoint
 from shared.records.publish_queue import Mark, clear_marks, document_marks, is_held
-from shared.storage.locking import session_of
-from shared.storage.port import Storage
+from shared.storage.port import Storage, session_of
 from shared.storage_layout import DAILY, NEWEST, PARTS, PUBLISHED, daily_document, day_of_document, digest_of, stamp
 from shared.telemetry.port import Fact
 from shared.watching.comparing.snapshot import overdue

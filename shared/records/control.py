@@ -27,8 +27,7 @@ import msgspec
 
 from shared.errors import Misconfigured, WriteConflict
 from shared.records.cells import PackedCell, cells_of, record_of
-from shared.storage.locking import RowAddress, compare_and_swap
-from shared.storage.port import Row, Storage
+from shared.storage.port import Row, RowAddress, Storage, compare_and_swap
 from shared.storage_layout import CHECKPOINT, CONTROL, digest_of
 from shared.versions import LAYOUT, NAMING
 

@@ -10,8 +10,7 @@ from shared.model import Span
 from shared.records.cells import cells_of, record_of
 from shared.records.states import LedgerState
 from shared.records.waits import NOTHING_BEGUN, Landing
-from shared.storage.locking import RowAddress, compare_and_swap, write_if_unchanged
-from shared.storage.port import Row, Storage, Value
+from shared.storage.port import Row, RowAddress, Storage, Value, compare_and_swap, write_if_unchanged
 from shared.storage_layout import CATALOG, PROCESSES
 
 RETIRED = "its process was retired"

@@ -22,8 +22,7 @@ from shared.errors import StorageUnavailable, WriteConflict
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import RUNNING
 from shared.records.states import State
-from shared.storage.locking import LeaseSession, session_of
-from shared.storage.port import Storage
+from shared.storage.port import LeaseSession, Storage, session_of
 from shared.storage_layout import APPLICATIONS, EventRow, StoredEvent
 from shared.sweeping.closing import ClosingOptions, close_and_archive
 from shared.sweeping.forgetting import forget_due

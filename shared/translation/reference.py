@@ -31,8 +31,8 @@ from shared.translation.run.application import (
     enclosing_batches,
     joins_in,
 )
+from shared.translation.run.columns import merge_plan, merge_run
 from shared.translation.run.datasets import Datasets
-from shared.translation.run.merging import merge_plan, merge_run
 from shared.translation.run.translate import Skip, Wait, batch_of, lifecycle_events_in, names_no_source, translate
 from shared.translation.staging_elimination import eliminate_staging
 

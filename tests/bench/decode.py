@@ -12,7 +12,7 @@ from shared.gc_tuning import tune_gc
 from shared.model import RunLineage
 from shared.openlineage.decoding import Event, decode
 from shared.translation.reference import translate_history
-from shared.translation.run.merging import merge_run
+from shared.translation.run.columns import merge_run
 from shared.translation.run.translate import translate
 from tests.bench.figures import Figure, Rounds
 from tests.bench.replay import Family, families

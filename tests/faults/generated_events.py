@@ -15,7 +15,7 @@ from shared.openlineage.decoding import ENDS, Event, decode
 from shared.openlineage.wire import STREAMING
 from shared.storage_layout import stored
 from shared.translation.run.application import NO_APPLICATION_FACTS, application_facts_of
-from shared.translation.run.merging import merge_run
+from shared.translation.run.columns import merge_run
 from tests.bench.replay import families, moved
 from tests.faults.simulation import EPOCH
 from tests.faults.task_histories import (

@@ -26,10 +26,9 @@ from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
-from shared.announcing.gates import gates_of
-from shared.announcing.outbox import listed
+from shared.announcing.outbox import Standing, listed, standing
+from shared.announcing.recorded_state import gates_of
 from shared.announcing.rounds import WatchOptions, watch
-from shared.announcing.standing import Standing, standing
 from shared.errors import Retry
 from shared.governance.rules_file import parse_rules
 from shared.http_errors import TAKEN, Answer, Never, NotNow

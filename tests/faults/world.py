@@ -25,8 +25,7 @@ from shared.publishing.publisher import Publisher
 from shared.records.assets import AssetRows
 from shared.records.publish_queue import read_queue
 from shared.redaction import redacted
-from shared.storage.locking import compare_and_swap
-from shared.storage.port import Storage
+from shared.storage.port import Storage, compare_and_swap
 from shared.storage_layout import (
     APPLICATIONS,
     EVENTS,

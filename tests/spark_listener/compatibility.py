@@ -17,7 +17,7 @@ from pathlib import Path
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import OutputField
-from shared.translation.run.merging import merge_run
+from shared.translation.run.columns import merge_run
 from throughline.local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob, file_configuration
 from throughline.local.toolchain.interpreter import Interpreter, made_for, pinned
 from throughline.local.toolchain.java import JavaNeed, find_java

@@ -11,7 +11,7 @@ import pytest
 
 from shared.openlineage.decoding import decode
 from shared.openlineage.run import MergedRun
-from shared.translation.run.merging import merge_run
+from shared.translation.run.columns import merge_run
 from throughline.local.spark.job import QUICK_SESSION, SparkJob
 from throughline.project import ROOT
 

@@ -7,10 +7,15 @@ with properties (seen by running listeners 1.12, 1.25 and 1.53).
 import re
 from urllib.parse import quote, unquote
 
-from shared.naming.stores.families import GENERIC, PROPERTIES, AlternateName, NamingRule, StoreFamily, as_table
-from shared.naming.stores.normalization import (
+from shared.naming.stores.families import (
+    GENERIC,
     PART,
+    PROPERTIES,
     QUERY,
+    AlternateName,
+    NamingRule,
+    StoreFamily,
+    as_table,
     authority_folded,
     qualified,
     table_folded,

@@ -18,8 +18,16 @@ from shared.naming.stores.databases import (
     WAREHOUSE_TABLE,
     workspace_folded,
 )
-from shared.naming.stores.families import GENERIC, AlternateName, Fold, NamingRule, StoreFamily, as_path
-from shared.naming.stores.normalization import UUID, path_folded
+from shared.naming.stores.families import (
+    GENERIC,
+    UUID,
+    AlternateName,
+    Fold,
+    NamingRule,
+    StoreFamily,
+    as_path,
+    path_folded,
+)
 from shared.naming.stores.rule_forms import rule
 
 # --- Azure Data Lake Storage Gen2 and Blob Storage, in all clouds. `abfss` and `wasbs` paths of one account stay two

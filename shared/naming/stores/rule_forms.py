@@ -3,8 +3,7 @@
 import re
 from collections.abc import Callable
 
-from shared.naming.stores.families import GENERIC, AlternateName, NamingRule
-from shared.naming.stores.normalization import PART, unquoted
+from shared.naming.stores.families import GENERIC, PART, AlternateName, NamingRule, unquoted
 
 
 def rule(

@@ -7,8 +7,18 @@ store them: producers send them as their users typed them.
 
 import re
 
-from shared.naming.stores.families import GENERIC, AlternateName, NamingRule, StoreFamily, as_table
-from shared.naming.stores.normalization import QUERY, authority_folded, table_folded, table_parts, unquoted
+from shared.naming.stores.families import (
+    GENERIC,
+    QUERY,
+    AlternateName,
+    NamingRule,
+    StoreFamily,
+    as_table,
+    authority_folded,
+    table_folded,
+    table_parts,
+    unquoted,
+)
 from shared.naming.stores.rule_forms import generic_rule, rule, table_rule
 
 

@@ -14,8 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from shared.naming.stores.families import Identity, bounded
-from shared.naming.stores.normalization import table_shown
+from shared.naming.stores.families import Identity, bounded, table_shown
 from shared.openlineage.run import MergedRun
 from shared.openlineage.selection import CHECKS, UNKNOWN, split_job_name
 from shared.secrets import text_without_secrets

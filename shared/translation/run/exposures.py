@@ -12,22 +12,16 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from shared.model import Process
 from shared.openlineage.facets import Exposure, Exposures
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.run_facets import JobName
-from shared.openlineage.selection import DECLARED, EXPOSURE
+from shared.openlineage.selection import EXPOSURE
 from shared.openlineage.wire import NO_SOURCE_CODE, InputField
 
-_INTEGRATION = "DBT"
+DBT = "DBT"
 _MAKES_TABLES = frozenset({"MODEL", "SNAPSHOT"})
 _NONE = Exposures()
 _SCHEME = "dbt://"
-
-
-def is_declared(process: Process) -> bool:
-    """Whether a run says of this process what it is made of, and does not execute it itself."""
-    return process.operations == (DECLARED.name,)
 
 
 def job_of_exposures(project: str, table: str) -> str:
@@ -42,11 +36,9 @@ def place_of_exposure(unique_id: str) -> tuple[str, str]:
 
 
 def exposures_in(run: MergedRun) -> Iterator[MergedRun]:
-    """For each table whose exposures a run of dbt states, a run that reads the table and writes these: nothing where
+    """For each table whose exposures a run of `DBT` states, a run that reads the table and writes these: nothing where
     the table has none.
     """
-    if run.integration.upper() != _INTEGRATION:
-        return
     says_none = run.lists_exposures and run.ended == "COMPLETE" and run.job_type in _MAKES_TABLES
     tables = (*run.outputs, *(table for table in run.inputs if not table.by_dbt))
     for table in {table.key: table for table in reversed(tables)}.values():

@@ -48,7 +48,7 @@ from shared.translation.run.application import (
 )
 from shared.translation.run.columns import column_edges, sourceless
 from shared.translation.run.datasets import Datasets, Place, seen_schemas, table_name
-from shared.translation.run.exposures import exposures_in
+from shared.translation.run.exposures import DBT, exposures_in
 from shared.translation.run.sql_recovery import NOTHING, Recovered, named_operation, recover, table_changed
 
 
@@ -88,7 +88,8 @@ def translate(
     if not run.counts and not timed_out:
         return Wait(reason="no end event yet")
     operation = _operation_in(run)
-    of_exposures = [process for stated in exposures_in(run) if (process := _of_exposures(stated, context))]
+    of_dbt = exposures_in(run) if run.integration.upper() == DBT else ()
+    of_exposures = [process for stated in of_dbt if (process := _of_exposures(stated, context))]
     if not run.outputs and not (run.statement and operation.moves_data) and not of_exposures:
         return Skip(reason=_why_nothing(run, has_outputs=False))
     work = _RunTranslation.of(run, context, operation, datasets)

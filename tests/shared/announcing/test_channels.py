@@ -14,10 +14,9 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from shared.announcing.delivery import MAX_SENT
+from shared.announcing.delivery import MAX_SENT, Sender
 from shared.announcing.local_channels import FileChannel, TelemetryChannel
 from shared.announcing.outbox import decide, listed
-from shared.announcing.port import Sender
 from shared.announcing.rounds import Watched, WatchOptions, watch
 from shared.announcing.webhook import Webhook
 from shared.concurrency import ParallelMap

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.announcing.gates import gates_of
-from shared.announcing.recorded_state import recorded_snapshot
+from shared.announcing.recorded_state import gates_of, recorded_snapshot
 from shared.announcing.rounds import WatchOptions, watch_due
 from shared.atlas.columns import column_name
 from shared.catalog.memory import MemoryCatalog, MemoryClassifications

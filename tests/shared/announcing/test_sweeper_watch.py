@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import sweeper_function
-from shared.announcing.standing import note_look, standing
+from shared.announcing.outbox import note_look, standing
 from shared.bootstrap import worker
 from shared.catalog.memory import MemoryCatalog
 from shared.records.control import RECONCILE

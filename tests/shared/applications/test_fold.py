@@ -28,7 +28,7 @@ from shared.records.states import State
 from shared.storage_layout import digest_of, process_key, stored
 from shared.translation.reference import contributions_of
 from shared.translation.run.application import JOINED, MAX_AT_ONCE
-from shared.translation.run.merging import merge_run
+from shared.translation.run.columns import merge_run
 from tests.support.events import event, run_id
 from tests.support.golden import FOLDERS
 from tests.support.golden import _events as golden_events

@@ -21,8 +21,8 @@ from shared.query.foreign_round import EVERY, read_foreign_due
 from shared.query.published_document import DOCUMENT, publish_document
 from shared.query.recorded_document import document_of_record
 from shared.records.assets import all_assets
-from shared.storage.locking import start_session
 from shared.storage.memory import MemoryStorage
+from shared.storage.port import start_session
 from shared.storage_layout import FOREIGN, PUBLISHED
 from shared.telemetry.port import Fact
 from tests.plugins.atlas import V2

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import WriteConflict
-from shared.storage.locking import MAX_ATTEMPTS, UNREAD, RowAddress, Swapped, compare_and_swap, write_if_unchanged
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import Row
+from shared.storage.port import MAX_ATTEMPTS, UNREAD, Row, RowAddress, Swapped, compare_and_swap, write_if_unchanged
 
 PLACE = RowAddress("runs", "p", "k")
 Change = Callable[[int | None], int | None]

@@ -10,7 +10,7 @@ from shared.errors import Refused
 from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import STREAMING
 from shared.translation.run.application import NO_APPLICATION_FACTS, application_facts_of
-from shared.translation.run.merging import merge_run
+from shared.translation.run.columns import merge_run
 from shared.translation.run.translate import names_no_source
 from throughline.lake.bronze.decoded_events import contents, event_of
 from throughline.lake.engine.arrow import grouped, stream

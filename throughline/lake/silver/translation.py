@@ -28,7 +28,7 @@ from shared.translation.run.application import (
     application_facts_of,
     joins_in,
 )
-from shared.translation.run.merging import merge_plan
+from shared.translation.run.columns import merge_plan
 from shared.translation.run.translate import batch_of, names_no_source
 from throughline.lake.engine.arrow import following, stream
 from throughline.lake.engine.arrow_cells import Record, Row

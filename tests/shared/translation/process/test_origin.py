@@ -20,8 +20,8 @@ from shared.openlineage.decoding import decode
 from shared.redaction import redacted
 from shared.translation.aggregate import describe_run
 from shared.translation.reference import translate_history
+from shared.translation.run.columns import merge_run
 from shared.translation.run.facts import facts_of
-from shared.translation.run.merging import merge_run
 from tests.support.publishing import process_in
 from throughline.local.catalog.server import CatalogServer
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from shared.openlineage.decoding import Event, decode
+from shared.translation.run.columns import merge_run
 from shared.translation.run.facts import columns_by
-from shared.translation.run.merging import merge_run
 from tests.support.building import Json, body, dataset, lineage, packed, source
 from tests.support.plans import LITERAL, PlanBuilder, alias, call, column, facet
 

@@ -9,9 +9,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from shared.announcing.gates import ReadCatalog, gates_of
 from shared.announcing.local_channels import TelemetryChannel
-from shared.announcing.recorded_state import no_gates, recorded_snapshot, with_merged_schemas
+from shared.announcing.recorded_state import ReadCatalog, gates_of, no_gates, recorded_snapshot, with_merged_schemas
 from shared.announcing.rounds import Watched, WatchOptions, pending_messages
 from shared.announcing.rounds import watch as watch_round
 from shared.bootstrap import Worker, watching
