@@ -30,7 +30,7 @@ from shared.serving.shelf import OneDocument, PublishedDocuments
 from shared.serving.view import LineageView
 from shared.settings.reading import load, named
 from shared.settings.table import ENDPOINT
-from throughline.local.world import HOME, running_world
+from throughline.local.running_world import HOME, running_world
 from throughline.results import Process, Run
 from throughline.translation import process_of
 

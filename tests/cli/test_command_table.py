@@ -4,6 +4,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,14 @@ for name in ("", *(name for rows in GROUPS.values() for name in rows)):
         main()
     assert "Usage: throughline" in text.getvalue(), name
 print(*(name for name, module in sys.modules.items() if not str(module).endswith("__init__.py'>")))
+"""
+CALLED = """
+import sys
+from throughline.cli.main import main
+try:
+    main()
+finally:
+    print(*sys.modules)
 """
 LOADED_ROOMS = {
     "shared.catalog.connection.dialect",
@@ -82,6 +91,18 @@ def test_the_help_of_all_commands_loads_no_command() -> None:
     assert {module for module in modules if module.startswith(("shared", "throughline"))} == LOADED_ROOMS
     assert len(modules) <= MOST_MODULES
     assert not {"markdown_it", "msgspec", "pydantic", "requests"} & set(run.stdout.split())
+
+
+@pytest.mark.parametrize("command", ["show orders", "status", "run a-run"])
+def test_a_command_that_reads_the_record_loads_neither_the_local_world_nor_a_lake(command: str, tmp_path: Path) -> None:
+    words = [sys.executable, "-c", CALLED, *command.split(), "--home", str(tmp_path)]
+    run = subprocess.run(words, capture_output=True, text=True, env={}, check=False)
+    assert "no local world runs" in " ".join(run.stderr.split())
+    modules = set(run.stdout.split())
+    assert "shared.bootstrap" in modules
+    assert not {"asyncio", "markdown_it", "psutil", "pydantic", "pyspark"} & modules
+    local = {module for module in modules if module.startswith("throughline.local.")}
+    assert local == {"throughline.local.running_world"}
 
 
 def test_a_command_is_loaded_once() -> None:

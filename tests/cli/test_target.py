@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tests.support.scripted import ScriptedAnswer, scripted
 from throughline.cli.main import app
-from throughline.local.world import running_world
+from throughline.local.running_world import running_world
 
 runner = CliRunner()
 

@@ -27,7 +27,7 @@ from shared.versions import LAYOUT
 from tests.bench.replay import Family, Replay
 from tests.support.azurite import on_azurite
 from throughline.local.azurite import Azurite
-from throughline.local.world import RunningWorld, running_world
+from throughline.local.running_world import RunningWorld, running_world
 
 pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).parents[2]

@@ -1,11 +1,8 @@
 """The local world: Azurite, the catalog and the functions host, and the note with their addresses."""
 
 import contextlib
-import json
 import os
-import socket
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
@@ -14,25 +11,11 @@ from throughline.local.azurite import USUAL_PORTS, Azurite
 from throughline.local.catalog.server import CatalogServer
 from throughline.local.func import Func
 from throughline.local.functions import FunctionsHost, Host
-from throughline.project import BUILD, ROOT
+from throughline.local.running_world import HOME, NOTE, RunningWorld, write_note
+from throughline.project import ROOT
 
-HOME = BUILD / "world"
-"""The default folder of a world's data; it may be deleted while no world runs."""
-
-_NOTE = "world.json"
 _RECEIVER_PORT = 7071
 _CATALOG_PORT = 21000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningWorld:
-    """The addresses of a running world; `environment` are the settings of its functions."""
-
-    pid: int
-    receiver_url: str
-    catalog_url: str
-    catalog_token: str
-    environment: Mapping[str, str]
 
 
 class World:
@@ -71,8 +54,8 @@ class World:
             parts.enter_context(self.atlas or self.catalog)
             self.functions = self._host()
             parts.enter_context(self.functions)
-            _write_note(self.home, self.running)
-            parts.callback((self.home / _NOTE).unlink, missing_ok=True)
+            write_note(self.home, self.running)
+            parts.callback((self.home / NOTE).unlink, missing_ok=True)
             self._parts = parts.pop_all()
         return self
 
@@ -118,32 +101,3 @@ class World:
             catalog_token=self._catalog_settings["THROUGHLINE_CATALOG_TOKEN"],
             environment=self.environment,
         )
-
-
-def _write_note(home: Path, world: RunningWorld) -> None:
-    """Write the note atomically, and readable to this user only, since it contains keys."""
-    new_note = home / f"{_NOTE}.new"
-    new_note.unlink(missing_ok=True)
-    new_note.touch(mode=0o600)
-    new_note.write_text(json.dumps(asdict(world)))
-    new_note.replace(home / _NOTE)
-
-
-def running_world(home: Path = HOME) -> RunningWorld | None:
-    """Return the running world of this machine with its data in `home`, if there is one."""
-    try:
-        world = RunningWorld(**json.loads((home / _NOTE).read_text()))
-        os.kill(world.pid, 0)
-    except (OSError, ValueError, TypeError):  # no note, none that can be read, or no such process
-        return None
-    return world if _answers(world.receiver_url) else None
-
-
-def _answers(url: str) -> bool:
-    """Whether something listens there: another process may have the process id of a stale note."""
-    host, _, port = url.rpartition("/")[2].partition(":")
-    try:
-        with socket.create_connection((host, int(port)), timeout=2):
-            return True
-    except OSError:
-        return False

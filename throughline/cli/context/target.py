@@ -14,7 +14,7 @@ from shared.settings.reading import named
 from shared.settings.values import Settings
 from throughline.cli.context.effective_settings import agreed, settings_of_functions
 from throughline.cli.ui.console import fail
-from throughline.local.world import HOME, running_world
+from throughline.local.running_world import HOME, running_world
 from throughline.project import ROOT
 
 __all__ = ["HOME", "Home", "functions_settings", "local_receiver", "parts_if_any", "parts_of", "reported", "target"]

@@ -12,9 +12,6 @@ import typer
 from throughline.cli.ui.console import fail
 from throughline.cli.ui.writing import refuse_unwritable
 from throughline.lake.engine_choice import EngineName, EngineUnsuitableError, choose
-from throughline.local.spark.job import listener_configuration
-from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java
-from throughline.local.toolchain.versions import SPARK_3, SPARK_4
 
 if TYPE_CHECKING:
     from throughline.lake.tables.lake import Lake
@@ -50,6 +47,9 @@ def opened_lake(
         from throughline.lake.engine.opening import opened  # noqa: PLC0415 - the same
         from throughline.lake.engine.session import Local  # noqa: PLC0415 - the same
         from throughline.lake.tables.lake import Lake, LakeError  # noqa: PLC0415 - the same
+        from throughline.local.spark.job import listener_configuration  # noqa: PLC0415 - the same
+        from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java  # noqa: PLC0415 - the same
+        from throughline.local.toolchain.versions import SPARK_3, SPARK_4  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
         needs = "the lake needs PySpark, pandas and pyarrow"
         fail(f"{needs} ({error}): install the wheel with its extra: pip install 'PATH_OF_WHEEL[lake]'", code=2)

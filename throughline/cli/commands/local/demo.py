@@ -30,12 +30,13 @@ from throughline.cli.commands.local.up import FreePorts, WithFunc, started_world
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import err, fail, out, plain, print_tree
 from throughline.local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer
+from throughline.local.running_world import running_world
 from throughline.local.spark.job import QUICK_SESSION, SparkJob, listener_configuration
 from throughline.local.spark.truth import Truth
 from throughline.local.toolchain.interpreter import Interpreter, InterpreterError, made_for, own
 from throughline.local.toolchain.java import JavaHome, JavaNeed, NoJavaError, find_java
 from throughline.local.toolchain.versions import SPARK_3, SPARK_4, Platform
-from throughline.local.world import World, running_world
+from throughline.local.world import World
 from throughline.plan_jar import PlanJarError, plan_configuration, plan_jar
 from throughline.project import ROOT
 

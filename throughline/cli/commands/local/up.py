@@ -27,9 +27,10 @@ from throughline.local.atlas import AtlasServer
 from throughline.local.errors import LocalError
 from throughline.local.func import find_func
 from throughline.local.process.listening import PortError
+from throughline.local.running_world import running_world
 from throughline.local.toolchain.interpreter import InterpreterError
 from throughline.local.toolchain.java import NoJavaError
-from throughline.local.world import World, running_world
+from throughline.local.world import World
 from throughline.plan_jar import PlanJarError, plan_jar
 
 WithFunc = Annotated[bool, typer.Option("--func", help="Run the functions by `func start`, which must be installed")]
