@@ -35,12 +35,12 @@ def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> S
 
     transport = storage_transport(settings.network, retry_policy)
     tries = retry_policy.tries
-    how: dict[str, Any] = {"retry_total": tries, "transport": transport}
+    client_options: dict[str, Any] = {"retry_total": tries, "transport": transport}
     if settings.connection_string:
         try:
             return AzureStorage(
-                BlobServiceClient.from_connection_string(settings.connection_string, **how),
-                TableServiceClient.from_connection_string(settings.connection_string, **how),
+                BlobServiceClient.from_connection_string(settings.connection_string, **client_options),
+                TableServiceClient.from_connection_string(settings.connection_string, **client_options),
                 transport=transport,
                 tries=tries,
             )
@@ -52,8 +52,8 @@ def storage_at(settings: StorageSettings, retry_policy: StorageRetryPolicy) -> S
             ) from None  # the SDK's error may quote it
     credential = credential_of(settings.client_id)
     return AzureStorage(
-        BlobServiceClient(settings.blob_endpoint, credential=credential, **how),
-        TableServiceClient(settings.table_endpoint, credential=credential, **how),
+        BlobServiceClient(settings.blob_endpoint, credential=credential, **client_options),
+        TableServiceClient(settings.table_endpoint, credential=credential, **client_options),
         transport=transport,
         tries=tries,
     )

@@ -144,7 +144,7 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
     names = parse_names(settings.names.text, settings.names.place) if settings.names else BUILT_IN
     storage, classifications = storage or storage_of(settings.storage), AtlasClassifications(client)
     routing = settings.watch.rules
-    read = partial(reading_of, catalog=classifications, storage=storage)
+    read_catalog = partial(reading_of, catalog=classifications, storage=storage)
     return Worker(
         storage=storage,
         catalog=_catalog(client, settings.catalog),
@@ -185,10 +185,10 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
         ),
         names=names,
         telemetry=telemetry,
-        watching=watching(parse_watch_rules(routing.text, routing.place), settings.watch, telemetry, read)
+        watching=watching(parse_watch_rules(routing.text, routing.place), settings.watch, telemetry, read_catalog)
         if routing
         else None,
-        read_catalog=read,
+        read_catalog=read_catalog,
         watch_settings=settings.watch,
         forward_settings=settings.forward,
         origin=settings.storage.origin,
@@ -199,10 +199,10 @@ def assemble(settings: Settings, telemetry: Telemetry = SILENT, *, storage: Stor
 
 
 def watching(
-    rules: WatchRules, settings: WatchSettings, telemetry: Telemetry = SILENT, read: ReadCatalog = not_read
+    rules: WatchRules, settings: WatchSettings, telemetry: Telemetry = SILENT, read_catalog: ReadCatalog = not_read
 ) -> WatchOptions:
-    """How to watch by these rules; `read`: what policies ask of the catalog. Raises Misconfigured where a webhook has
-    no address, or the policies are wrong.
+    """How to watch by these rules; `read_catalog`: what policies ask of the catalog. Raises Misconfigured where a
+    webhook has no address, or the policies are wrong.
     """
     from shared.announcing.webhook import Webhook  # noqa: PLC0415 - an adapter that only the watch needs
 
@@ -225,7 +225,7 @@ def watching(
         rules=rules,
         senders={channel.name: sender(channel) for channel in rules.channels},
         every=settings.every,
-        gates=gates_of(parse_policies(policy.text, policy.place), read) if policy else no_gates,
+        gates=gates_of(parse_policies(policy.text, policy.place), read_catalog) if policy else no_gates,
         parallel=ParallelMap(at_once=_SIDE_BY_SIDE),
     )
 
@@ -304,17 +304,19 @@ def _client(settings: CatalogSettings, telemetry: Telemetry) -> tuple[Any, timed
     )
 
     if settings.user:
-        who = BasicAuthentication(settings.user, settings.token)
+        authentication = BasicAuthentication(settings.user, settings.token)
     elif settings.token:
-        who = StaticToken(settings.token)
+        authentication = StaticToken(settings.token)
     else:
         cloud = cloud_of(settings.endpoint)  # a host that is none of Purview's has a scope only by the setting
-        who = CredentialToken(credential_of(settings.client_id), scope=settings.scope or (cloud.scope if cloud else ""))
+        authentication = CredentialToken(
+            credential_of(settings.client_id), scope=settings.scope or (cloud.scope if cloud else "")
+        )
     retry_policy = RetryPolicy()
     parameters = dialect_of(settings.endpoint).parameters
     client = SteadyAtlasClient(
         settings.endpoint,
-        who,
+        authentication,
         retry_policy=retry_policy,
         rate_limiter=RateLimiter(settings.rate),
         parameters=parameters,

@@ -35,13 +35,13 @@ class ParallelMap:
 
         Raises what `act` raises first; calls of the same chunk are finished before.
         """
-        rest = iter(items)
+        remaining_items = iter(items)
         if self.at_once == 1:
-            for item in rest:
+            for item in remaining_items:
                 yield act(item)
                 self.beat()
             return
-        chunk = list(islice(rest, _CHUNK))
+        chunk = list(islice(remaining_items, _CHUNK))
         if len(chunk) == 1:  # not worth a thread
             yield act(chunk.pop())
             self.beat()
@@ -51,7 +51,7 @@ class ParallelMap:
             while chunk:
                 yield from list(pool.map(act, chunk))
                 self.beat()
-                chunk = list(islice(rest, _CHUNK))
+                chunk = list(islice(remaining_items, _CHUNK))
 
     def all(self, act: Callable[[From], object], items: Iterable[From]) -> None:
         """Call `act` for each item and drop the results."""

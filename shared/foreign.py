@@ -180,9 +180,9 @@ def stored_lineage(storage: Storage, position: ForeignPosition) -> ForeignLineag
     """What the blob of a position holds; nothing where that is gone, damaged or of another version: all is then read
     again. Raises StorageUnavailable.
     """
-    packed = storage.get(PUBLISHED, position.blob)
+    compressed = storage.get(PUBLISHED, position.blob)
     try:
-        lineage = _DECODER.decode(gzip.decompress(packed)) if packed else None
+        lineage = _DECODER.decode(gzip.decompress(compressed)) if compressed else None
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         _LOG.warning("foreign lineage in %s can't be read, so all of it is read again: %s", position.blob, error)
         lineage = None

@@ -79,8 +79,8 @@ def _redacted(value: Any) -> Any:
                 parts[name] = new
         return replace(value, **parts) if parts else value
     if isinstance(value, tuple):
-        return tuple([_redacted(each) for each in value])
-    return {name: _redacted(each) for name, each in value.items()} if isinstance(value, dict) else value
+        return tuple([_redacted(element) for element in value])
+    return {name: _redacted(field_value) for name, field_value in value.items()} if isinstance(value, dict) else value
 
 
 _NESTED = (msgspec.Struct, tuple, dict)
@@ -148,11 +148,11 @@ def _entry_name(value: LineageEntry | LineageSource) -> Any:
     return _dataset_name(value) if value.type == DATASET else _job_name(value)
 
 
-def _captured(given: SparkProperties) -> SparkProperties | None:
+def _captured(properties: SparkProperties) -> SparkProperties | None:
     """The Spark properties that name a workspace or a job, redacted like job names; None if there are none."""
-    named = asdict(given.properties) if given.properties else {}
-    kept = {name: text_without_secrets(value) for name, value in named.items() if value}
-    return SparkProperties(properties=Captured(**kept)) if kept else None
+    named = asdict(properties.properties) if properties.properties else {}
+    captured_values = {name: text_without_secrets(value) for name, value in named.items() if value}
+    return SparkProperties(properties=Captured(**captured_values)) if captured_values else None
 
 
 def _parameter(parameter: ExecutionParameter) -> ExecutionParameter:
@@ -171,27 +171,27 @@ _RULES: Mapping[type, Callable[[Any], Any]] = {
     **dict.fromkeys((Dataset, DatasetName, InputField, Symlink), _dataset_name),
     **dict.fromkeys((LineageEntry, LineageSource), _entry_name),
     JobName: _job_name,
-    EnvironmentProperties: lambda given: replace(given, values=needed_properties(given.values or {})),
+    EnvironmentProperties: lambda facet: replace(facet, values=needed_properties(facet.values or {})),
     SparkProperties: _captured,
     DeclaredTag: lambda tag: replace(tag, value=_text(tag.value)),
     Owner: lambda owner: replace(owner, name=text_without_secrets(owner.name)),
     ExecutionParameter: _parameter,
     HiveSession: lambda session: replace(session, username=_text(session.username)),
-    HiveProperties: lambda given: replace(given, properties=_values(given.properties or {})),
+    HiveProperties: lambda facet: replace(facet, properties=_values(facet.properties or {})),
     LiteralOperand: lambda _: LiteralOperand(value="?"),
     Partition: lambda partition: Partition(dimensions=_values(partition.dimensions or {})),
-    Locations: lambda given: Locations(locations=tuple(map(address_without_secrets, given.locations or ()))),
+    Locations: lambda facet: Locations(locations=tuple(map(address_without_secrets, facet.locations or ()))),
     SourceCodeLocation: lambda code: replace(code, url=code_address(code), version=short_text(code.version)),
     Exposure: lambda exposure: replace(exposure, url=_text(exposure.url)),
-    Documentation: lambda given: Documentation(description=_text(given.description)),
+    Documentation: lambda facet: Documentation(description=_text(facet.description)),
     OutputField: lambda field: replace(field, transformation_description=_expression(field.transformation_description)),
     Transformation: lambda step: replace(step, description=_expression(step.description)),
     Assertion: lambda test: replace(test, expected=None, actual=None, name=None),
-    ColumnMetrics: lambda each: ColumnMetrics(
-        null_count=each.null_count, distinct_count=each.distinct_count, count=each.count
+    ColumnMetrics: lambda metrics: ColumnMetrics(
+        null_count=metrics.null_count, distinct_count=metrics.distinct_count, count=metrics.count
     ),
-    Expectations: lambda given: Expectations(
-        assertions=tuple([assertion for assertion in given.assertions or () if isinstance(assertion.success, bool)])
+    Expectations: lambda facet: Expectations(
+        assertions=tuple([assertion for assertion in facet.assertions or () if isinstance(assertion.success, bool)])
     ),
 }
 """By type. Plans need none: the jar has left values out in the driver."""

@@ -108,20 +108,22 @@ def without_secrets(namespace: str, name: str) -> tuple[str, str]:
 def address_without_secrets(address: str) -> str:
     """An address of a store, or of a place in it, as it was spelled, but for the secrets in it."""
     address = _SIGNED.sub("", _DRIVER.sub(r"\1@", address))
-    scheme, separator, rest = address.partition("://")
+    scheme, separator, remainder = address.partition("://")
     if not separator:
         return _without_properties(address)
     scheme_of = scheme.lower()
-    rest = _CONTAINER.sub(r"\1@", rest) if scheme_of in _WITH_CONTAINER else _without_user(scheme_of, rest)
-    return f"{scheme}://{_without_properties(rest)}"
+    remainder = (
+        _CONTAINER.sub(r"\1@", remainder) if scheme_of in _WITH_CONTAINER else _without_user(scheme_of, remainder)
+    )
+    return f"{scheme}://{_without_properties(remainder)}"
 
 
-def _without_user(scheme: str, rest: str) -> str:
-    authority = _AUTHORITY.match(rest)
+def _without_user(scheme: str, remainder: str) -> str:
+    authority = _AUTHORITY.match(remainder)
     end = authority.end() if authority else 0
-    if scheme in _WITH_KEYS and ":" in rest[:end] and "@" not in rest[:end]:
-        return rest.partition("@")[2] or rest[:end].partition(":")[0]
-    return rest[:end].rpartition("@")[2] + rest[end:]
+    if scheme in _WITH_KEYS and ":" in remainder[:end] and "@" not in remainder[:end]:
+        return remainder.partition("@")[2] or remainder[:end].partition(":")[0]
+    return remainder[:end].rpartition("@")[2] + remainder[end:]
 
 
 def _whole_key(namespace: str, name: str) -> tuple[str, str]:
@@ -133,17 +135,17 @@ def _whole_key(namespace: str, name: str) -> tuple[str, str]:
     return f"{scheme}://{bucket}", path
 
 
-def _without_properties(rest: str) -> str:
-    if "=" not in rest:
-        return rest
-    rest = _IN_BRACES.sub("", rest)
-    base, _, query = rest.partition("?")
-    kept = ";".join(_IN_LIST.sub("", _AFTER_COLON.sub("", part)) for part in _open_ones(base.rstrip(";"), ";"))
-    asked = "&".join(";".join(_open_ones(part, ";")) for part in _open_ones(f"&{query}", "&") if part)
-    return f"{kept}?{asked}" if asked else kept
+def _without_properties(location: str) -> str:
+    if "=" not in location:
+        return location
+    location = _IN_BRACES.sub("", location)
+    base, _, query = location.partition("?")
+    open_parts = ";".join(_IN_LIST.sub("", _AFTER_COLON.sub("", part)) for part in _open_ones(base.rstrip(";"), ";"))
+    open_query = "&".join(";".join(_open_ones(part, ";")) for part in _open_ones(f"&{query}", "&") if part)
+    return f"{open_parts}?{open_query}" if open_query else open_parts
 
 
 def _open_ones(text: str, separator: str) -> list[str]:
     """The parts of a list but for its secret ones; the first is what the list belongs to."""
-    first, *others = text.split(separator)
-    return [first, *(part for part in others if not _IS_SECRET.match(part))]
+    first, *further_parts = text.split(separator)
+    return [first, *(part for part in further_parts if not _IS_SECRET.match(part))]

@@ -166,15 +166,15 @@ def stored_from_blob(name: str) -> StoredEvent:
 
 def event_of_blob(name: str) -> StoredEvent | None:
     """The event of a blob's name within `events`; None for a foreign name, which the sweeper makes a dead letter."""
-    found = _EVENT_BLOB.fullmatch(name)
-    if not found:
+    match = _EVENT_BLOB.fullmatch(name)
+    if not match:
         return None
     return StoredEvent(
-        application=found["application"],
-        run_id=found["run"],
-        time=moment(found["time"]),
-        type=found["type"],
-        digest=found["digest"],
+        application=match["application"],
+        run_id=match["run"],
+        time=moment(match["time"]),
+        type=match["type"],
+        digest=match["digest"],
     )
 
 
@@ -259,10 +259,10 @@ _STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})Z")
 
 def moment(text: str) -> datetime:
     """The time of a `stamp`, in a quarter of the time of `strptime`. Raises ValueError for other texts."""
-    found = _STAMP.fullmatch(text)
-    if not found:
+    match = _STAMP.fullmatch(text)
+    if not match:
         raise ValueError(f"Not a time stamp: {text[:50]}")
-    year, month, day, hour, minute, second, micro = map(int, found.groups())
+    year, month, day, hour, minute, second, micro = map(int, match.groups())
     return datetime(year, month, day, hour, minute, second, micro, UTC)
 
 

@@ -19,8 +19,8 @@ _MISSING = frozenset({"java", "javac", "jar", "node", "nodejs", "npm", "npx", "c
 def bare_environment() -> dict[str, str]:
     """Return this process's environment with such a PATH and without JAVA_HOME."""
     places = [Path(place) for place in os.get_exec_path() if Path(place).is_dir()]
-    kept = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
-    return {**kept, "PATH": os.pathsep.join(str(_without_missing(place)) for place in places)}
+    variables = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    return {**variables, "PATH": os.pathsep.join(str(_without_missing(place)) for place in places)}
 
 
 def _without_missing(place: Path) -> Path:

@@ -34,8 +34,10 @@ def pytest_report_header() -> list[str]:
     """Report which tests lack a program."""
     header = []
     for program, meaning in _OPTIONAL_PROGRAMS.items():
-        there, not_there = meaning.split("|")
-        header.append(f"{program}: {there}" if shutil.which(program) else f"{program} is not installed: {not_there}")
+        present_meaning, not_there = meaning.split("|")
+        header.append(
+            f"{program}: {present_meaning}" if shutil.which(program) else f"{program} is not installed: {not_there}"
+        )
     return header
 
 
@@ -74,10 +76,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the durations, with the option; only in xdist's controller, which receives the reports of all tests."""
     gc.unfreeze()  # else libraries report what lives until the end as leaked
     if session.config.getoption("--write-durations") and not hasattr(session.config, "workerinput"):
-        found = sorted(
-            ((file, round(each)) for file, each in _seconds.items() if each >= _MIN_SECONDS), key=lambda pair: -pair[1]
+        durations = sorted(
+            ((file, round(seconds)) for file, seconds in _seconds.items() if seconds >= _MIN_SECONDS),
+            key=lambda pair: -pair[1],
         )
-        _DURATIONS.write_text(json.dumps(dict(found), indent=2) + "\n")
+        _DURATIONS.write_text(json.dumps(dict(durations), indent=2) + "\n")
 
 
 def _file(nodeid: str) -> str:

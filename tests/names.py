@@ -7,7 +7,6 @@ comprehension, `as`, pattern. Without ROOM: the share of each room, and the most
 
 import argparse
 import ast
-import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from rich.table import Table
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 3
-"""Percent: a room stays below it, unless it is in `OLD_ROOMS`."""
+"""Percent: each room stays below it."""
 
 PRONOUNS = """
     all another any anything both each everything it its itself mine more most none nothing one ones others ours own
@@ -38,82 +37,6 @@ ADVERBS_AND_PREPOSITIONS = """
 DEEPER = frozenset({"tests/shared", "throughline/cli", "throughline/lake", "throughline/local"})
 """Folders whose folders are rooms."""
 WORDS = frozenset((PRONOUNS + PARTICIPLES + ADVERBS_AND_PREPOSITIONS).split())
-
-OLD_ROOMS: dict[str, int] = {
-    "tests/bench": 10,
-    "throughline/cli": 8,
-    "throughline/cli/checks": 14,
-    "throughline/cli/commands": 10,
-    "throughline/cli/context": 15,
-    "throughline/cli/deploy": 5,
-    "throughline/cli/platforms": 9,
-    "throughline/cli/records": 8,
-    "throughline/cli/ui": 9,
-    "throughline/cli/viewer": 7,
-    "throughline/local/atlas": 5,
-    "throughline/local/azurite": 4,
-    "throughline/local/spark": 6,
-    "shared": 5,
-    "shared/announcing": 8,
-    "shared/events": 7,
-    "shared/ingest": 9,
-    "shared/lineage": 8,
-    "shared/maintenance": 8,
-    "shared/publishing": 6,
-    "shared/query": 8,
-    "shared/records": 8,
-    "shared/reporting": 5,
-    "shared/translation": 4,
-    "throughline/lake": 12,
-    "throughline/lake/bronze": 13,
-    "throughline/lake/engine": 15,
-    "throughline/lake/gold": 13,
-    "throughline/lake/silver": 13,
-    "tests/synth": 7,
-    "throughline/lake/tables": 12,
-    "tests": 8,
-    "tests/capture": 4,
-    "tests/cli": 13,
-    "tests/consumer_scenarios": 10,
-    "tests/e2e": 7,
-    "tests/faults": 10,
-    "tests/func_delivery": 7,
-    "tests/fuzz": 7,
-    "tests/hostile": 6,
-    "tests/infra": 13,
-    "tests/local": 7,
-    "tests/plan_truth": 18,
-    "tests/plugins": 8,
-    "tests/shared": 7,
-    "tests/shared/announcing": 16,
-    "tests/shared/atlas": 12,
-    "tests/shared/catalog": 16,
-    "tests/shared/classifying": 20,
-    "tests/shared/end_to_end": 15,
-    "tests/shared/events": 7,
-    "tests/shared/governance": 20,
-    "tests/shared/ingest": 12,
-    "tests/shared/lineage": 18,
-    "tests/shared/maintenance": 14,
-    "tests/shared/naming": 7,
-    "tests/shared/openlineage": 10,
-    "tests/shared/plans": 16,
-    "tests/shared/publishing": 7,
-    "tests/shared/query": 6,
-    "tests/shared/records": 10,
-    "tests/shared/reporting": 20,
-    "tests/shared/settings": 10,
-    "tests/shared/storage": 8,
-    "tests/shared/translation": 9,
-    "tests/shared/watching": 17,
-    "tests/soak": 17,
-    "tests/spark_listener": 5,
-    "tests/lake": 14,
-    "tests/support": 7,
-    "tests/throughline": 9,
-    "tests/viewer": 16,
-}
-"""Percent: the highest share of each room that was there before the limit. A bound is lowered, never raised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,22 +101,14 @@ def tallies(sources: Mapping[str, str]) -> dict[str, Tally]:
     }
 
 
-def violations(rooms: Mapping[str, Tally], bounds: Mapping[str, int]) -> list[str]:
-    """Return what is wrong with the shares or with the table of bounds, one sentence each."""
-    sentences = [f"{room}: there is no such room, remove its bound" for room in bounds if room not in rooms]
-    for room, tally in rooms.items():
-        bound, share = bounds.get(room), f"{tally.share:.1f} % of its names say nothing"
-        if bound is None:
-            if tally.share >= LIMIT:
-                places = "; ".join(map(str, tally.empty[:5]))
-                sentences.append(f"{room}: {share}, {LIMIT} % is too many: {places}")
-        elif tally.share < LIMIT:
-            sentences.append(f"{room}: {share}, remove its bound of {bound} %")
-        elif tally.share > bound:
-            sentences.append(f"{room}: {share}, its bound is {bound} %: see `python -m tests.names {room}`")
-        elif bound > math.ceil(tally.share) + 1:
-            sentences.append(f"{room}: {share}, lower its bound of {bound} % to {math.ceil(tally.share)}")
-    return sentences
+def violations(rooms: Mapping[str, Tally]) -> list[str]:
+    """Return a sentence for each room with too high a share."""
+    return [
+        f"{room}: {tally.share:.1f} % of its names say nothing, {LIMIT} % is too many: "
+        + "; ".join(map(str, tally.empty[:5]))
+        for room, tally in rooms.items()
+        if tally.share >= LIMIT
+    ]
 
 
 def sources() -> dict[str, str]:
@@ -219,10 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for binding in (binding for room in options.room for binding in rooms[room].empty):
             console.print(str(binding), markup=False)
         return 0
-    table = Table("room", "share", "bound", "names", "most frequent")
+    table = Table("room", "share", "names", "most frequent")
     for room, tally in sorted(rooms.items(), key=lambda item: -item[1].share):
-        bound = f"{OLD_ROOMS[room]} %" if room in OLD_ROOMS else f"< {LIMIT} %"
-        table.add_row(room, f"{tally.share:.1f} %", bound, str(tally.names), _most(tally.empty, 3))
+        table.add_row(room, f"{tally.share:.1f} %", str(tally.names), _most(tally.empty, 3))
     console.print(table)
     every = Tally(
         names=sum(tally.names for tally in rooms.values()),

@@ -242,22 +242,22 @@ def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def _judge(module: str, name: str, place: str) -> Iterator[str]:
-    here, there = _room_of(module), _room_of(name)
+    own_room, other_room = _room_of(module), _room_of(name)
     if name.startswith("."):
         yield f"{place}: {name} is a relative import: write `from shared.room import …`"
         return
-    if there == here:
+    if other_room == own_room:
         return
-    if name in ADAPTERS and here not in NAME_ADAPTERS:
+    if name in ADAPTERS and own_room not in NAME_ADAPTERS:
         yield f"{place}: {name} is an adapter: only shared/bootstrap.py and shared/adapters.py name adapters"
-    room = ROOMS.get(here)
+    room = ROOMS.get(own_room)
     if room is None:
         return
-    if there.startswith(GROUPS):
-        if there.removeprefix("shared.") not in room.rooms:
-            yield f"{place}: {here} may not import {there}"
+    if other_room.startswith(GROUPS):
+        if other_room.removeprefix("shared.") not in room.rooms:
+            yield f"{place}: {own_room} may not import {other_room}"
     elif name.partition(".")[0] not in sys.stdlib_module_names and not _allowed(name, room):
-        yield f"{place}: {here} may not import {name}"
+        yield f"{place}: {own_room} may not import {name}"
 
 
 def _allowed(name: str, room: Room) -> bool:
@@ -295,12 +295,12 @@ def test_no_room_has_a_forbidden_import() -> None:
 
 def test_the_table_lists_exactly_the_existing_rooms() -> None:
     """A new room must be added to the table before it can import anything."""
-    here = {_room_of(_module(path)) for path in _sources()}
-    assert {room for room in here if room in ROOMS or room.startswith(GROUPS) or room.endswith("_function")} == set(
-        ROOMS
-    )
-    known = {*EVERYTHING.split(), *(room for room in ROOMS if room.startswith("throughline.lake."))}
-    assert {each for room in ROOMS.values() for each in room.rooms} <= known
+    source_rooms = {_room_of(_module(path)) for path in _sources()}
+    assert {
+        room for room in source_rooms if room in ROOMS or room.startswith(GROUPS) or room.endswith("_function")
+    } == set(ROOMS)
+    known_names = {*EVERYTHING.split(), *(room for room in ROOMS if room.startswith("throughline.lake."))}
+    assert {room_name for room in ROOMS.values() for room_name in room.rooms} <= known_names
 
 
 def import_circle(sources: Mapping[str, str]) -> list[str]:
@@ -329,8 +329,8 @@ def folder_circle(sources: Mapping[str, str]) -> list[str]:
     folders = {_module(path): _folder(path) for path in sources if not path.endswith("__init__.py")}
     arrows: dict[str, set[str]] = {}
     for path, source in sources.items():
-        there = {folders[name] for name in _imported(_tree(source)) if name in folders}
-        arrows.setdefault(_folder(path), set()).update(there - {_folder(path)})
+        target_folders = {folders[name] for name in _imported(_tree(source)) if name in folders}
+        arrows.setdefault(_folder(path), set()).update(target_folders - {_folder(path)})
     try:
         TopologicalSorter(arrows).prepare()
     except CycleError as error:
@@ -543,9 +543,9 @@ print(*sys.modules)
 """
     nowhere = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:1/a;TableEndpoint=http://127.0.0.1:1/a;"
     command = [sys.executable, "-c", code]
-    done = subprocess.run(
+    outcome = subprocess.run(
         command, cwd=ROOT, env={"AzureWebJobsStorage": nowhere}, capture_output=True, text=True, check=True
     )
-    loaded = set(done.stdout.split())
+    loaded = set(outcome.stdout.split())
     assert {"shared.ingest.receiver", "azure.storage.blob"} <= loaded
     assert sorted(loaded & set(NOT_LOADED_BY_THE_RECEIVER)) == []

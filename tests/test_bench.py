@@ -69,7 +69,7 @@ def test_every_benchmark_reports_its_figures(tmp_path: Path, request: pytest.Fix
     out = tmp_path / "folder" / "bench.json"
     with (tmp_path / "table.txt").open("w") as table:
         figures = run(
-            [each for each in BENCHMARKS if each not in left_out],
+            [benchmark for benchmark in BENCHMARKS if benchmark not in left_out],
             sizes,
             out=out,
             quick=True,
@@ -135,21 +135,21 @@ def _with_goal(goal: str) -> Figure:
 
 def test_a_replayed_application_is_a_new_run_of_the_same_job(sample: Sample) -> None:
     """New run ids and later times, the same results and processes; the same seed gives the same events."""
-    among = [families()[each] for each in sample(range(len(families())))]
-    count = len(among)
-    replay = Replay(seed=1, among=among)
+    family_sample = [families()[index] for index in sample(range(len(families())))]
+    count = len(family_sample)
+    replay = Replay(seed=1, among=family_sample)
     first, second = ([replay.application() for _ in range(count)] for _ in range(2))
-    for one, other in zip(first, second, strict=True):
-        assert not {item.run for item in one} & {item.run for item in other}
-        events_before, events_after = ([decode(item.raw) for item in items] for items in (one, other))
+    for first_application, other in zip(first, second, strict=True):
+        assert not {item.run for item in first_application} & {item.run for item in other}
+        events_before, events_after = ([decode(item.raw) for item in items] for items in (first_application, other))
         assert [event.type for event in events_before] == [event.type for event in events_after]
         assert min(event.time for event in events_before) < min(event.time for event in events_after)
         assert sorted(run.state for run in translate_history(events_before).runs) == sorted(
             run.state for run in translate_history(events_after).runs
         )
         assert translate_history(events_before).processes == translate_history(events_after).processes
-    again = Replay(seed=1, among=among)
-    assert [item.run for item in again.application()] == [item.run for item in first[0]]
+    second_replay = Replay(seed=1, among=family_sample)
+    assert [item.run for item in second_replay.application()] == [item.run for item in first[0]]
 
 
 def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,15 +161,15 @@ def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_requests_are_counted_by_azure_s_billing_classes() -> None:
     """A new job, and the same job again: stored each time, without a call to the catalog for unchanged processes."""
-    found = measure_costs(["customer_master"])
+    costs = measure_costs(["customer_master"])
     for turn in ("a new job", "the same job again"):
-        assert found[f"{turn}: receiver"]["blob write"] == pytest.approx(1, abs=0.01)
-        assert found[f"{turn}: receiver"]["table"] >= 1
-        assert found[f"{turn}: parser"]["table"] > 0
-    assert found["a new job: publisher"]["catalog"] > 0
-    assert "catalog" not in found["the same job again: publisher"]
-    assert found["archive"]["blob delete"] > 0
-    assert set(found["idle sweep"]) == {"blob list", "blob other", "table"}
+        assert costs[f"{turn}: receiver"]["blob write"] == pytest.approx(1, abs=0.01)
+        assert costs[f"{turn}: receiver"]["table"] >= 1
+        assert costs[f"{turn}: parser"]["table"] > 0
+    assert costs["a new job: publisher"]["catalog"] > 0
+    assert "catalog" not in costs["the same job again: publisher"]
+    assert costs["archive"]["blob delete"] > 0
+    assert set(costs["idle sweep"]) == {"blob list", "blob other", "table"}
 
 
 def test_requests_of_the_host_are_counted_and_limit_the_event_rate_of_an_account() -> None:
@@ -177,9 +177,9 @@ def test_requests_of_the_host_are_counted_and_limit_the_event_rate_of_an_account
     assert (event_grid["blob other"], event_grid["blob read"], event_grid["queue"]) == (4, 1, 3)
     assert event_grid["blob write"] == 0, "there is no receipt"
     assert queue == event_grid - Counter({"blob other": 4})
-    own = {"receiver": {"table": 1.0, "blob write": 1.0, "catalog": 50.0}, "parser": {"table": 10.0}}
-    assert events_a_second(own, "eventGrid") == 20_000 / (12 + 8)
-    assert events_a_second(own, "queue") == 20_000 / (12 + 4)
+    own_calls = {"receiver": {"table": 1.0, "blob write": 1.0, "catalog": 50.0}, "parser": {"table": 10.0}}
+    assert events_a_second(own_calls, "eventGrid") == 20_000 / (12 + 8)
+    assert events_a_second(own_calls, "queue") == 20_000 / (12 + 4)
     with pytest.raises(ValueError, match="none of eventGrid, queue"):
         calls_of("carrier pigeon")
 
@@ -209,24 +209,29 @@ def test_a_command_that_is_stopped_repeatedly_is_measured(tmp_path: Path) -> Non
     """`python -m tests.bench.publish_missing`: a new, an emptied and an unchanged catalog, with real Azurite."""
     out = tmp_path / "publish-missing.json"
     assert publish_missing.main(["--processes", "40", "--rate", "0", "--lost", "--stop", "2", "--out", str(out)]) == 0
-    new, lost, unchanged = json.loads(out.read_text())["figures"]
-    assert (new["what"], lost["what"], unchanged["what"]) == ("new", "lost", "unchanged")
+    new, lost_figure, unchanged = json.loads(out.read_text())["figures"]
+    assert (new["what"], lost_figure["what"], unchanged["what"]) == ("new", "lost", "unchanged")
     assert unchanged["calls"] <= 5
     assert new["calls"] > max(10, 2 * unchanged["calls"])
-    assert lost["calls"] > max(10, 2 * unchanged["calls"])
+    assert lost_figure["calls"] > max(10, 2 * unchanged["calls"])
     assert new["peak_mb"] > 0
 
 
 def test_a_month_is_priced_by_counts_and_a_file_of_prices() -> None:
     """An event costs two table transactions and a blob; a tick of the sweeper lists once; the host adds its own."""
     requests = {"receiver": {"table": 2.0, "blob write": 1.0, "catalog": 9.0}, "idle sweep": {"blob list": 1.0}}
-    used = quantities(requests, log_bytes=2e9, event_bytes=1000, events=1_000_000)
-    assert (used["table"], used["write"], used["read"], used["queue"]) == (2_000_000, 1_043_200, 1_000_000, 3_000_000)
-    assert (used["machine"], used["stored"], used["logs"], used["notice"]) == (1460, 1.0, 2.0, 1_000_000)
-    lines = {line.name: line for line in bill(used, PRICE_LIST["prices"])}
+    amounts = quantities(requests, log_bytes=2e9, event_bytes=1000, events=1_000_000)
+    assert (amounts["table"], amounts["write"], amounts["read"], amounts["queue"]) == (
+        2_000_000,
+        1_043_200,
+        1_000_000,
+        3_000_000,
+    )
+    assert (amounts["machine"], amounts["stored"], amounts["logs"], amounts["notice"]) == (1460, 1.0, 2.0, 1_000_000)
+    lines = {line.name: line for line in bill(amounts, PRICE_LIST["prices"])}
     assert lines["table"].amount == pytest.approx(2_000_000 / 10_000 * PRICE_LIST["prices"]["table"]["price"])
     with pytest.raises(KeyError, match="table"):
-        bill(used, {name: row for name, row in PRICE_LIST["prices"].items() if name != "table"})
+        bill(amounts, {name: row for name, row in PRICE_LIST["prices"].items() if name != "table"})
 
 
 def test_the_page_on_costs_has_the_month_that_its_prices_give() -> None:

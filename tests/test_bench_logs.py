@@ -31,9 +31,9 @@ def test_the_receiver_logs_one_line_and_one_call_for_each_event(measured: dict[s
 
 def test_a_row_is_billed_by_its_bytes() -> None:
     """In UTF-8, for all columns."""
-    beside = row_of("AppTraces").bytes
-    assert row_of("AppTraces", "event run=1 job=größe").bytes == beside + len("event run=1 job=größe") + 2
-    assert beside == sum(len(value) for value in EXAMPLES["AppTraces"].values())
+    base_size = row_of("AppTraces").bytes
+    assert row_of("AppTraces", "event run=1 job=größe").bytes == base_size + len("event run=1 job=größe") + 2
+    assert base_size == sum(len(value) for value in EXAMPLES["AppTraces"].values())
 
 
 @pytest.mark.parametrize("table", sorted(set(EXAMPLES) & set(TABLES)))
@@ -82,6 +82,6 @@ def _table(head: str) -> list[list[str]]:
 
 
 def _number(cell: str) -> float:
-    found = re.search(r"\d+\.\d+", cell)
-    assert found, cell
-    return float(found[0])
+    match = re.search(r"\d+\.\d+", cell)
+    assert match, cell
+    return float(match[0])

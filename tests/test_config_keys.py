@@ -59,10 +59,10 @@ def unknown_in_host(value: Any, place: str = "") -> Iterator[str]:
     """Yield keys of host.json that the host does not know."""
     if not isinstance(value, Mapping) or place in FREE_FORM:
         return
-    known = HOST.get(place, "").split()
+    known_keys = HOST.get(place, "").split()
     for key, inside in value.items():
         name = f"{place}.{key}".lstrip(".")
-        if key not in known:
+        if key not in known_keys:
             yield name
         else:
             yield from unknown_in_host(inside, name)
@@ -76,9 +76,9 @@ def unknown_in_function(config: Mapping[str, Any]) -> Iterator[str]:
         if kind not in BINDINGS:
             yield f"bindings.{kind}"
             continue
-        known = {*KEYS_OF_EVERY_BINDING.split(), *BINDINGS[kind].split()}
+        known_keys = {*KEYS_OF_EVERY_BINDING.split(), *BINDINGS[kind].split()}
         for key, value in binding.items():
-            if key not in known or (key in VALUES and value not in VALUES[key]):
+            if key not in known_keys or (key in VALUES and value not in VALUES[key]):
                 yield f"{kind}.{key}"
 
 

@@ -163,9 +163,9 @@ class Typed:
 
 def blocks(page: Path) -> Iterator[str]:
     """Yield the page's blocks without a language, also those in lists, with continued lines joined."""
-    for language, found in re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL):
-        if not language and not found.lstrip().startswith(tuple(NO_COMMANDS)):
-            yield re.sub(r"\\\n\s*|\|\n\s*(?=az )", " ", found)
+    for language, block in re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        if not language and not block.lstrip().startswith(tuple(NO_COMMANDS)):
+            yield re.sub(r"\\\n\s*|\|\n\s*(?=az )", " ", block)
 
 
 def lines(page: Path) -> Iterator[str]:
@@ -174,8 +174,8 @@ def lines(page: Path) -> Iterator[str]:
         if block.startswith("%%configure"):
             yield block
             continue
-        for each in block.splitlines():
-            line = re.split(r"\s+#|\s{3,}", each.strip())[0]
+        for raw_line in block.splitlines():
+            line = re.split(r"\s+#|\s{3,}", raw_line.strip())[0]
             for part in line.split(" && "):
                 yield bare(part)
 
@@ -195,21 +195,25 @@ def proof_of(line: str) -> str | None:
 
 def test_every_command_line_is_tested_or_marked_as_untested() -> None:
     unknown = [
-        f"{each.page.name}: {each.line}"
-        for each in TYPED
-        if not (proof_of(each.line) or each.line.startswith((*READ_ONLY, *PLAIN)) or SETTING.fullmatch(each.line))
+        f"{typed_command.page.name}: {typed_command.line}"
+        for typed_command in TYPED
+        if not (
+            proof_of(typed_command.line)
+            or typed_command.line.startswith((*READ_ONLY, *PLAIN))
+            or SETTING.fullmatch(typed_command.line)
+        )
     ]
     assert unknown == []
 
 
 def test_every_listed_proof_exists_and_is_used() -> None:
-    assert [where for where in PROOFS.values() if not (ROOT / where).is_file()] == []
+    assert [proof_path for proof_path in PROOFS.values() if not (ROOT / proof_path).is_file()] == []
     inline = [code for page in PAGES for code in re.findall(r"`([^`\n]+)`", page.read_text())]
-    used = {proof_of(bare(line)) for line in (*(each.line for each in TYPED), *inline)}
-    assert set(PROOFS) - used == set()
+    used_proofs = {proof_of(bare(line)) for line in (*(typed_command.line for typed_command in TYPED), *inline)}
+    assert set(PROOFS) - used_proofs == set()
 
 
-@pytest.mark.parametrize("command", [each for each, where in PROOFS.items() if where.endswith(".yml")])
+@pytest.mark.parametrize("command", [command for command, proof_path in PROOFS.items() if proof_path.endswith(".yml")])
 def test_the_workflow_that_proves_a_command_runs_it(command: str) -> None:
     steps = YAML(typ="safe", pure=True).load((ROOT / PROOFS[command]).read_text())["jobs"].values()
     run = [line.strip() for job in steps for step in job["steps"] for line in step.get("run", "").splitlines()]
@@ -227,17 +231,17 @@ def test_one_event_is_followed_through_at_most_eight_files() -> None:
     assert 0 < len({file for file, _, _ in FOLLOWED}) == len(FOLLOWED) <= 8
 
 
-@pytest.mark.parametrize(("file", "read", "called"), FOLLOWED, ids=[file for file, _, _ in FOLLOWED])
-def test_files_on_the_way_of_an_event_have_the_names_on_the_page(file: str, read: str, called: str) -> None:
+@pytest.mark.parametrize(("file", "read_names", "called"), FOLLOWED, ids=[file for file, _, _ in FOLLOWED])
+def test_files_on_the_way_of_an_event_have_the_names_on_the_page(file: str, read_names: str, called: str) -> None:
     tree = ast.parse((ROOT / file).read_text())
     defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    assert set(re.findall(r"`(\w+)`", read)) <= defined
+    assert set(re.findall(r"`(\w+)`", read_names)) <= defined
     calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    names = {each.id if isinstance(each, ast.Name) else getattr(each, "attr", "") for each in calls}
+    names = {callee.id if isinstance(callee, ast.Name) else getattr(callee, "attr", "") for callee in calls}
     assert set(re.findall(r"`(\w+)`", called)) <= names
 
 
-@pytest.mark.parametrize("command", [each for each in PROOFS if each.startswith("throughline ")])
+@pytest.mark.parametrize("command", [command for command in PROOFS if command.startswith("throughline ")])
 def test_the_file_that_proves_a_command_names_it(command: str) -> None:
     text = (ROOT / PROOFS[command]).read_text()
     name = command.removeprefix("throughline ")
@@ -245,7 +249,7 @@ def test_the_file_that_proves_a_command_names_it(command: str) -> None:
 
 
 def test_a_page_with_untested_commands_links_to_the_list_of_them() -> None:
-    pages = {each.page for each in TYPED if each.line.startswith(READ_ONLY)}
+    pages = {typed_command.page for typed_command in TYPED if typed_command.line.startswith(READ_ONLY)}
     assert pages
     assert [page.name for page in pages if "unproven.md)" not in page.read_text()] == []
 
@@ -264,7 +268,9 @@ def _program() -> Any:
     return typer.main.get_command(app)
 
 
-@pytest.mark.parametrize("each", list(ours()), ids=lambda each: f"{each.page.stem}: {each.line}")
+@pytest.mark.parametrize(
+    "each", list(ours()), ids=lambda typed_command: f"{typed_command.page.stem}: {typed_command.line}"
+)
 def test_each_of_our_commands_on_a_page_exists_with_its_options(each: Typed) -> None:
     """Also a command's syntax with optional parts in brackets."""
     root = _program()
@@ -272,9 +278,13 @@ def test_each_of_our_commands_on_a_page_exists_with_its_options(each: Typed) -> 
     while arguments and hasattr(root, "commands"):
         assert arguments[0] in root.commands, f"there is no command {arguments[0]}"
         root = root.commands[arguments.pop(0)]
-    known = {name for parameter in root.params for name in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
+    known_options = {name for parameter in root.params for name in (*parameter.opts, *parameter.secondary_opts)} | {
+        "--help"
+    }
     assert [
-        argument for argument in arguments if argument.startswith("--") and argument.partition("=")[0] not in known
+        argument
+        for argument in arguments
+        if argument.startswith("--") and argument.partition("=")[0] not in known_options
     ] == []
 
 

@@ -89,7 +89,7 @@ def test_deployed_requirements_are_pinned_hashed_and_without_addresses() -> None
 
 def test_deployed_requirements_include_no_development_tools() -> None:
     deployed = requirements("requirements.txt")
-    wanted = {
+    required_names = {
         "azure-functions",
         "azure-storage-blob",
         "azure-data-tables",
@@ -97,7 +97,7 @@ def test_deployed_requirements_include_no_development_tools() -> None:
         "pyapacheatlas",
         "msgspec",
     }
-    assert wanted <= set(deployed)
+    assert required_names <= set(deployed)
     assert not {"pyspark", "pytest", "typer", "rich", "ruff", "mypy", "starlette", "uvicorn"} & set(deployed)
 
 

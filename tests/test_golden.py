@@ -138,8 +138,8 @@ def test_every_version_gives_the_same_entities() -> None:
             entities.setdefault((*job, expected.operations, expected.inputs, direct, owners), set()).add(
                 json.dumps(msgspec.to_builtins(process_entity(process)), sort_keys=True)
             )
-    assert {job: found for job, found in names.items() if len(found) > 1} == {}
-    assert {key[:2]: found for key, found in entities.items() if len(found) > 1} == {}
+    assert {job: variants for job, variants in names.items() if len(variants) > 1} == {}
+    assert {key[:2]: variants for key, variants in entities.items() if len(variants) > 1} == {}
 
 
 @settings(max_examples=4)
@@ -147,9 +147,9 @@ def test_every_version_gives_the_same_entities() -> None:
 def test_the_lineage_of_all_jobs_does_not_depend_on_the_order_of_events(seed: int) -> None:
     """Several listeners' runs of one job share processes: old runs are superseded in any order."""
     events = [event for folder in FOLDERS.values() for event in _events(folder)]
-    whole = _everything()
+    full_translation = _everything()
     random.Random(seed).shuffle(events)
-    assert translate_history(events) == whole
+    assert translate_history(events) == full_translation
 
 
 @cache

@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.names import OLD_ROOMS, ROOT, Tally, bindings, main, room_of, says_nothing, sources, tallies, violations
+from tests.names import ROOT, Tally, bindings, main, room_of, says_nothing, sources, tallies, violations
 
 SOURCE = "\n".join([*(f"noun_{number} = {number}" for number in range(18)), "each = 1", "found = 2"])
 
 
-def test_each_room_keeps_to_its_bound() -> None:
+def test_each_room_keeps_to_the_limit() -> None:
     rooms = tallies(sources())
     assert rooms["shared/atlas"].names > 100
-    assert violations(rooms, OLD_ROOMS) == []
+    assert violations(rooms) == []
 
 
 @pytest.mark.parametrize(
@@ -72,27 +72,15 @@ def test_a_room_is_a_folder_of_the_map(path: str, room: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "sentences"),
+    ("number", "sentences"),
     [
-        (
-            {},
-            ["room: 10.0 % of its names say nothing, 3 % is too many: room/m.py:19: each; room/m.py:20: found"],
-        ),
-        ({"room": 9}, ["room: 10.0 % of its names say nothing, its bound is 9 %: see `python -m tests.names room`"]),
-        ({"room": 10}, []),
-        ({"room": 11}, []),
-        ({"room": 12}, ["room: 10.0 % of its names say nothing, lower its bound of 12 % to 10"]),
-        ({"room": 10, "moved": 5}, ["moved: there is no such room, remove its bound"]),
+        (40, []),
+        (20, ["room: 5.0 % of its names say nothing, 3 % is too many: room/m.py:1: each"]),
     ],
 )
-def test_a_share_keeps_to_its_bound_and_a_bound_to_its_share(bounds: dict[str, int], sentences: list[str]) -> None:
-    assert violations(tallies({"room/m.py": SOURCE}), bounds) == sentences
-
-
-def test_a_clean_room_has_no_bound() -> None:
-    rooms = {"room": Tally(names=40, empty=tuple(bindings("each = 1", "room/m.py")))}
-    assert violations(rooms, {}) == []
-    assert violations(rooms, {"room": 3}) == ["room: 2.5 % of its names say nothing, remove its bound of 3 %"]
+def test_a_share_at_the_limit_or_above_is_told_with_its_places(number: int, sentences: list[str]) -> None:
+    rooms = {"room": Tally(names=number, empty=tuple(bindings("each = 1", "room/m.py")))}
+    assert violations(rooms) == sentences
 
 
 def test_the_command_prints_the_table_and_the_most_frequent_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +91,7 @@ def test_the_command_prints_the_table_and_the_most_frequent_names(capsys: pytest
 
 
 def test_the_command_prints_the_places_in_a_room(capsys: pytest.CaptureFixture[str]) -> None:
-    room = max(OLD_ROOMS, key=lambda name: OLD_ROOMS[name])
+    room = next(room for room, tally in tallies(sources()).items() if tally.empty)
     assert main([room]) == 0
     path, line, name = capsys.readouterr().out.splitlines()[0].split(":")
     assert name.strip() in (ROOT / path).read_text().splitlines()[int(line) - 1]

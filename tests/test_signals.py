@@ -22,7 +22,7 @@ def test_a_child_handles_an_interrupt() -> None:
 def test_a_child_handles_an_interrupt_when_the_tests_run_in_the_background(spread: tuple[str, ...]) -> None:
     inner = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *spread]
     inner.append(f"{Path(__file__)}::{test_a_child_handles_an_interrupt.__name__}")
-    done = subprocess.run(
+    outcome = subprocess.run(
         ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *inner],
         cwd=ROOT,
         env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
@@ -30,4 +30,4 @@ def test_a_child_handles_an_interrupt_when_the_tests_run_in_the_background(sprea
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert outcome.returncode == 0, outcome.stdout

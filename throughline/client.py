@@ -103,12 +103,12 @@ class Client:
         """What became of the runs with a stored event of a job that matches the glob `job`, between two times (UTC),
         ordered by the hour of their first event. Each run takes a few calls to storage, made when it is asked for.
         """
-        seen: set[str] = set()
+        seen_runs: set[str] = set()
         storage = self._worker.storage
         for record in RecordReader(storage=storage).events(RunFilter(job=job, since=since, before=before)):
             run_id, application = record.event.run_id, record.event.application
-            if run_id not in seen:
-                seen.add(run_id)
+            if run_id not in seen_runs:
+                seen_runs.add(run_id)
                 if report := run_report(storage, run_id, application=application):
                     yield Run(run_id=run_id, job=record.job, state=report.state, reason=report.reason)
 
@@ -117,11 +117,15 @@ class Client:
         the assets that the catalog was found to have.
         """
         worker = self._worker
-        found = (on_found_assets(worker.storage, process) for process, _ in recorded(worker.storage, worker.publishing))
+        recorded_processes = (
+            on_found_assets(worker.storage, process) for process, _ in recorded(worker.storage, worker.publishing)
+        )
         return tuple(
-            process_of(each)
-            for each in sorted((process for process in found if process), key=lambda process: process.qualified_name)
-            if fnmatchcase(each.name, like) or fnmatchcase(each.qualified_name, like)
+            process_of(named_process)
+            for named_process in sorted(
+                (process for process in recorded_processes if process), key=lambda process: process.qualified_name
+            )
+            if fnmatchcase(named_process.name, like) or fnmatchcase(named_process.qualified_name, like)
         )
 
     def document(self) -> LineageDocument:
@@ -155,7 +159,7 @@ def connect(settings: Mapping[str, str] | None = None, *, home: Path = HOME) -> 
     Raises `throughline.Misconfigured` with every setting that is missing or wrong, or where another version has written
     the stored data, and `throughline.StorageUnavailable`.
     """
-    over: Mapping[str, str] = {}
+    overrides: Mapping[str, str] = {}
     if settings is None and not named(place=True):
         world = running_world(home)
         if world is None:
@@ -164,9 +168,11 @@ def connect(settings: Mapping[str, str] | None = None, *, home: Path = HOME) -> 
                 " Start one with `throughline up`, pass the folder of its --home as connect(home=...), set"
                 " AzureWebJobsStorage and THROUGHLINE_CATALOG_ENDPOINT, or pass settings to connect()"
             )
-        over = world.environment
-    storage = storage_of(load(catalog=True, environment=settings, over=over, record=_NO_CATALOG).storage)
+        overrides = world.environment
+    storage = storage_of(load(catalog=True, environment=settings, overrides=overrides, record=_NO_CATALOG).storage)
     check_layout(storage)
     record = settings_on_record(storage)
-    found = load(catalog=True, environment=settings, over=over, record=record.texts if record else None)
-    return Client(assemble(found, storage=storage))
+    settings_found = load(
+        catalog=True, environment=settings, overrides=overrides, record=record.texts if record else None
+    )
+    return Client(assemble(settings_found, storage=storage))

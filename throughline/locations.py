@@ -20,8 +20,8 @@ def dataset_at(location: str) -> tuple[str, str] | None:
     if match := _AZURE.fullmatch(location):
         account, kind, host, container, path = match.groups()
         location = f"{_AZURE_SCHEMES[kind.lower()]}://{container}@{account}.{kind.lower()}.{host}/{path}"
-    if alone := _SCHEME_ALONE.fullmatch(location):
-        scheme, path = alone.groups()
+    if scheme_match := _SCHEME_ALONE.fullmatch(location):
+        scheme, path = scheme_match.groups()
         return (scheme.lower(), folder) if (folder := _folder(f"/{path.lstrip('/')}")) else None
     if match := _ADDRESS.fullmatch(location):
         scheme, authority, path = match.groups()

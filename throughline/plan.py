@@ -65,14 +65,17 @@ def watch(spark: "SparkSession", *, url: str = "", key: str = "", namespace: str
     the jar can't be read there, and where no receiver is known.
     """
     context, gateway = _driver(spark)
-    if any(each.getClass().getName() == LISTENER_CLASS and each.isOn() for each in context.listenerBus().listeners()):
+    if any(
+        listener.getClass().getName() == LISTENER_CLASS and listener.isOn()
+        for listener in context.listenerBus().listeners()
+    ):
         return Watch(context, None)
     conf = context.getConf()
-    given = {
+    properties = {
         **({"type": "http", "url": url} if url else {}),
         **({"headers.x-functions-key": key} if key else {}),
     }
-    for name, value in given.items():
+    for name, value in properties.items():
         conf.set(f"{_TRANSPORT}{name}", value)
     if namespace:
         conf.set("spark.openlineage.namespace", namespace)

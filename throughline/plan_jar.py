@@ -112,9 +112,9 @@ def _zip(jar: Path, classes: Path) -> None:
 
 
 def _run(command: list[str], problem: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
-    if done.returncode:
-        output = (done.stdout + done.stderr).strip()  # Ivy writes to the first, Java its options to the second
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    if outcome.returncode:
+        output = (outcome.stdout + outcome.stderr).strip()  # Ivy writes to the first, Java its options to the second
         raise PlanJarError(f"{problem} {output[-2000:]}{certificate_advice(output)}")
 
 

@@ -49,7 +49,7 @@ def translate(events: Iterable[OneEvent] | Path, *, names: str | Path | None = N
             Run(run_id=run.run_id, job=history.jobs[run.run_id], state=run.state, reason=run.reason or "")
             for run in history.runs
         ),
-        ignored=dict(sorted(Counter(each.reason for each in history.ignored).items())),
+        ignored=dict(sorted(Counter(ignored_run.reason for ignored_run in history.ignored).items())),
     )
 
 

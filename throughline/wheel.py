@@ -57,10 +57,10 @@ class WheelHook(BuildHookInterface):  # type: ignore[type-arg]  # the type of it
 def _plan_jar(root: Path) -> Path:
     """Return the plan listener's jar, compiled if needed. Raises RuntimeError when that fails."""
     command = [sys.executable, "-m", "throughline.plan_jar"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603 - our own module
-    if done.returncode:
+    outcome = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603 - our own module
+    if outcome.returncode:
         raise RuntimeError(
-            f"The wheel contains {_JAR}, which could not be built; use `make wheel`. {done.stderr.strip()}"
+            f"The wheel contains {_JAR}, which could not be built; use `make wheel`. {outcome.stderr.strip()}"
         )
     return root / "build" / "plan_jar" / _JAR
 

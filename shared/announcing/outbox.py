@@ -55,37 +55,39 @@ def standing(storage: Storage, source: str) -> Standing:
     return record_of(Standing, row, source=source) if row else Standing(source=source)
 
 
-def note_look(storage: Storage, found: Standing, now: datetime) -> Standing | None:
+def note_look(storage: Storage, standing_state: Standing, now: datetime) -> Standing | None:
     """Record that nothing has changed. None, and nothing is written, if another worker was faster."""
-    return _put(storage, replace(found, looked=now))
+    return _put(storage, replace(standing_state, looked=now))
 
 
-def begin(storage: Storage, found: Standing, data: bytes, now: datetime) -> Standing | None:
+def begin(storage: Storage, standing_state: Standing, data: bytes, now: datetime) -> Standing | None:
     """Record a comparison with this packed state as the later one. None if another worker was faster."""
-    name = f"{found.source}/{found.number + 1:09}-{digest_of(data)}.json.gz"
+    name = f"{standing_state.source}/{standing_state.number + 1:09}-{digest_of(data)}.json.gz"
     storage.put_new(SNAPSHOTS, name, data)
-    return _put(storage, replace(found, pending=name, looked=now))
+    return _put(storage, replace(standing_state, pending=name, looked=now))
 
 
-def end(storage: Storage, found: Standing) -> Standing | None:
+def end(storage: Storage, standing_state: Standing) -> Standing | None:
     """Close a comparison, and remove the states before it. None if another worker closed it."""
-    closed = _put(storage, replace(found, number=found.number + 1, announced=found.pending, pending=""))
+    closed = _put(
+        storage, replace(standing_state, number=standing_state.number + 1, announced=standing_state.pending, pending="")
+    )
     if closed:
         _remove_earlier(storage, closed)
     return closed
 
 
-def _put(storage: Storage, found: Standing) -> Standing | None:
-    values = cells_of(found, without=("source",))
-    row = Row(partition=_PARTITION, key=found.source, values=values, etag=found.etag)
+def _put(storage: Storage, standing_state: Standing) -> Standing | None:
+    values = cells_of(standing_state, omitted=("source",))
+    row = Row(partition=_PARTITION, key=standing_state.source, values=values, etag=standing_state.etag)
     etag = write_if_unchanged(storage, CONTROL, row)
-    return replace(found, etag=etag) if etag else None
+    return replace(standing_state, etag=etag) if etag else None
 
 
-def _remove_earlier(storage: Storage, kept: Standing) -> None:
+def _remove_earlier(storage: Storage, standing_state: Standing) -> None:
     """Remove states of earlier comparisons, also those that a slower worker left."""
-    first = f"{kept.source}/{kept.number:09}-"
-    for blob in list(storage.blobs(SNAPSHOTS, f"{kept.source}/")):
+    first = f"{standing_state.source}/{standing_state.number:09}-"
+    for blob in list(storage.blobs(SNAPSHOTS, f"{standing_state.source}/")):
         if blob.name < first:
             storage.delete_blob(SNAPSHOTS, blob.name)
 

@@ -57,17 +57,17 @@ def recorded_snapshot(
     return snapshot_of(document, overdue=tuple(overdue), broken=tuple(gates(judged)))
 
 
-def with_merged_schemas(known: Sequence[KnownProcess]) -> Iterator[KnownProcess]:
+def with_merged_schemas(known_processes: Sequence[KnownProcess]) -> Iterator[KnownProcess]:
     """The same processes. Current ones have one schema, owner and description for a data set: all columns that its
     writers report or, without writers, all that its readers report.
     """
     users = defaultdict(list)
-    for known_process in known:
+    for known_process in known_processes:
         if known_process.current:
             for key in {asset.key for asset in (*known_process.process.inputs, *known_process.process.outputs)}:
                 users[key].append(known_process.process)
     merged = {key: merged_schema(key, using) for key, using in users.items()}
-    for known_process in known:
+    for known_process in known_processes:
         if not known_process.current:
             yield known_process
             continue
@@ -91,7 +91,7 @@ def not_read(_document: LineageDocument, _rules: Rules) -> CatalogReading:
 
 def gates_of(
     rules: Rules,
-    read: ReadCatalog = not_read,
+    read_catalog: ReadCatalog = not_read,
     *,
     quality: Mapping[str, tuple[QualityAssertion, ...]] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -104,8 +104,8 @@ def gates_of(
     """
 
     def judged(document: LineageDocument) -> Sequence[BrokenGate]:
-        results = check(document, rules, Facts(now=now(), quality=quality), catalog=read(document, rules))
-        return [_broken(document, rules, each) for each in results if each.verdict is Verdict.BROKEN]
+        results = check(document, rules, Facts(now=now(), quality=quality), catalog=read_catalog(document, rules))
+        return [_broken(document, rules, result) for result in results if result.verdict is Verdict.BROKEN]
 
     return judged
 
@@ -114,7 +114,7 @@ def _broken(document: LineageDocument, rules: Rules, result: Result) -> BrokenGa
     """The gate, with the finding that has the shortest path."""
     first = result.findings[0]
     way = f": {', '.join(map(str, first.way))}" if first.way else ""
-    more = f", and {result.found - 1:,} more" if result.found > 1 else ""
+    remainder = f", and {result.found - 1:,} more" if result.found > 1 else ""
     datasets = {
         number
         for policy in rules.policies
@@ -123,5 +123,5 @@ def _broken(document: LineageDocument, rules: Rules, result: Result) -> BrokenGa
     }
     keys = ((dataset.type, dataset.qualified_name) for dataset in map(document.datasets.__getitem__, sorted(datasets)))
     return BrokenGate(
-        policy=result.policy, rule=result.demand, sentence=f"{first.text}{way}{more}", datasets=tuple(keys)
+        policy=result.policy, rule=result.demand, sentence=f"{first.text}{way}{remainder}", datasets=tuple(keys)
     )

@@ -86,7 +86,7 @@ def watch_due(storage: Storage, options: WatchOptions | None, publishing: Publis
         return {}
     try:
         with_foreign = options.rules.foreign_lineage
-        done = watch(
+        watched = watch(
             storage,
             options,
             lambda: recorded_snapshot(storage, publishing, options.gates, with_foreign=with_foreign),
@@ -94,13 +94,13 @@ def watch_due(storage: Storage, options: WatchOptions | None, publishing: Publis
     except Retry as error:
         _LOG.warning("the watch was put off error=%s", type(error).__name__)
         return {}
-    return done.facts if done else {}
+    return watched.facts if watched else {}
 
 
 def pending_messages(storage: Storage, source: str, now: Snapshot, moment: datetime) -> tuple[Message, ...]:
     """The messages that a comparison with this snapshot would decide; none without an earlier one. Writes nothing."""
-    found = standing(storage, source)
-    snapshot_before = _snapshot(storage, found.announced)
+    standing_state = standing(storage, source)
+    snapshot_before = _snapshot(storage, standing_state.announced)
     return messages(snapshot_before, now, comparison="plan", now=moment) if snapshot_before else ()
 
 
@@ -108,11 +108,11 @@ def _watch(
     storage: Storage, options: WatchOptions, look: Callable[[], Snapshot], session: LeaseSession, *, at_once: bool
 ) -> Watched:
     now = options.now()
-    found = standing(storage, options.source)
+    standing_state = standing(storage, options.source)
     number, looked = 0, False
-    current: Standing | None = found
-    if found.pending:
-        number, current = _finish(storage, found, options, session)
+    current: Standing | None = standing_state
+    if standing_state.pending:
+        number, current = _finish(storage, standing_state, options, session)
     if current and (at_once or current.looked is None or now - current.looked >= options.every):
         data = _look(look)
         looked = data is not None
@@ -120,9 +120,9 @@ def _watch(
             pass  # the next round tries again; what is decided is delivered all the same
         elif current.same(data):
             note_look(storage, current, now)
-        elif begun := begin(storage, current, data, now):
-            more, _ = _finish(storage, begun, options, session)
-            number += more
+        elif begun_standing := begin(storage, current, data, now):
+            number_sent, _ = _finish(storage, begun_standing, options, session)
+            number += number_sent
     delivery = Round(
         storage=storage,
         senders=options.senders,
@@ -130,8 +130,8 @@ def _watch(
         now=options.now(),
         may_continue=session.may_continue,
     )
-    done = delivery.deliver(options.parallel)
-    return Watched(looked=looked, decided=number, **{outcome.value: done[outcome] for outcome in Outcome})
+    outcomes = delivery.deliver(options.parallel)
+    return Watched(looked=looked, decided=number, **{outcome.value: outcomes[outcome] for outcome in Outcome})
 
 
 def _look(look: Callable[[], Snapshot]) -> bytes | None:
@@ -144,18 +144,21 @@ def _look(look: Callable[[], Snapshot]) -> bytes | None:
 
 
 def _finish(
-    storage: Storage, begun: Standing, options: WatchOptions, session: LeaseSession
+    storage: Storage, standing_state: Standing, options: WatchOptions, session: LeaseSession
 ) -> tuple[int, Standing | None]:
     """Decide the messages of a comparison that was begun, and close it. Returns the number of new messages, and the
     standing after it (None if another worker closed it).
     """
-    before, snapshot_after = _snapshot(storage, begun.announced), _snapshot(storage, begun.pending)
+    snapshot_before, snapshot_after = (
+        _snapshot(storage, standing_state.announced),
+        _snapshot(storage, standing_state.pending),
+    )
     number = 0
-    if before and snapshot_after:
-        for message in messages(before, snapshot_after, comparison=begun.pending, now=options.now()):
+    if snapshot_before and snapshot_after:
+        for message in messages(snapshot_before, snapshot_after, comparison=standing_state.pending, now=options.now()):
             session.may_continue()  # renews the lease; a comparison that was begun is finished
             number += decide(storage, message, options.rules.channels_for(message))
-    return number, end(storage, begun)
+    return number, end(storage, standing_state)
 
 
 def _snapshot(storage: Storage, name: str) -> Snapshot | None:

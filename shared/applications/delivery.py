@@ -89,7 +89,7 @@ class _Reunion:
         return self._snapshots[application].by_run().get(self._run_id, [])
 
     def _home(
-        self, known: Mapping[str, StoredEvent], rows: Mapping[str, EventRow], applications: Collection[str]
+        self, known_events: Mapping[str, StoredEvent], rows: Mapping[str, EventRow], applications: Collection[str]
     ) -> str:
         records = {app: record for app in applications if (record := self._records[app]) and not record.home}
         archived = [app for app, record in records.items() if record.closed or record.archived]
@@ -97,25 +97,25 @@ class _Reunion:
             return min(archived)  # its home does not change any more
         events = [
             self._processor.event(event, rows[digest].payload if digest in rows else None)
-            for digest, event in sorted(known.items())
+            for digest, event in sorted(known_events.items())
         ]
         try:
             return merge_run([event for event in events if event]).application_run
         except UNUSABLE:
             return min(applications)
 
-    def _fold_at_home(self, home: str, known: Mapping[str, StoredEvent], rows: Mapping[str, EventRow]) -> bool:
+    def _fold_at_home(self, home: str, known_events: Mapping[str, StoredEvent], rows: Mapping[str, EventRow]) -> bool:
         record = self._records[home]
         settled = record if record and not record.home else None
         folded = settled.digests if settled else frozenset()
         unfolded = self._snapshots[home].unfolded
-        for digest, event in sorted(known.items()):
+        for digest, event in sorted(known_events.items()):
             if digest not in folded and event.row_key not in unfolded:
                 payload = self._processor.blob_cache.get(digest)
                 row = rows.get(digest) or EventRow(event=event, payload=payload, received=self._arrived(digest))
                 self._storage.insert(APPLICATIONS, row.row(home))
-        has_ended = any(event.end for event in known.values())
-        is_current = settled is not None and settled.digests >= known.keys() and not self._rows(home)
+        has_ended = any(event.end for event in known_events.values())
+        is_current = settled is not None and settled.digests >= known_events.keys() and not self._rows(home)
         if is_current or not (has_ended or settled):
             return False
         run = frozenset({self._run_id})
@@ -128,15 +128,15 @@ class _Reunion:
         records = (record for record in self._records.values() if record and digest in record.digests)
         return max((record.arrived for record in records if record.arrived), default=None)
 
-    def _refer(self, application: str, home: str, known: Mapping[str, StoredEvent]) -> bool:
+    def _refer(self, application: str, home: str, known_events: Mapping[str, StoredEvent]) -> bool:
         """Have an application refer to the run's home, unless it does."""
         if application not in self._snapshots:
             self._read(application)
         record = self._records[application]
-        is_current = record is not None and record.home == home and record.digests >= known.keys()
+        is_current = record is not None and record.home == home and record.digests >= known_events.keys()
         if is_current and not self._rows(application):
             return False
-        references = tuple(sorted(event.reference for event in known.values()))
+        references = tuple(sorted(event.reference for event in known_events.values()))
         request = FoldRequest(homes={self._run_id: home}, elsewhere=references)
         return self._processor.fold(application, request).has_marks
 

@@ -192,7 +192,7 @@ class _Fold:
         merged = {run_id: run for run_id, run in single_runs.items() if run_id not in self.joined}
         for plan, run_id in plan_joins(executions).items():
             if moment := closed.get(plan) or closed.get(run_id):
-                self.closed_out |= {one: moment for one in (plan, run_id) if one not in closed}
+                self.closed_out |= {member: moment for member in (plan, run_id) if member not in closed}
                 continue
             self.joined[plan] = run_id
             try:

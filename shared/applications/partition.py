@@ -91,8 +91,8 @@ def _of_ended_runs(unfolded: dict[str, EventRow], *, is_partial: bool) -> tuple[
     """
     last = max(unfolded) if is_partial else ""
     cut_off = unfolded[last].event.run_id if last else ""
-    ended = {row.event.run_id for row in unfolded.values() if row.event.end} - {cut_off}
-    return {key: row for key, row in unfolded.items() if row.event.run_id in ended}, len(ended) <= _FEW_RUNS
+    ended_runs = {row.event.run_id for row in unfolded.values() if row.event.end} - {cut_off}
+    return {key: row for key, row in unfolded.items() if row.event.run_id in ended_runs}, len(ended_runs) <= _FEW_RUNS
 
 
 def read_whole(storage: Storage, application: str, *, lenient: bool = False) -> OpenApplication:
@@ -105,9 +105,9 @@ def read_whole(storage: Storage, application: str, *, lenient: bool = False) -> 
             return snapshot
     if lenient:
         return snapshot
-    lost = ", ".join(snapshot.lost)
+    lost_rows = ", ".join(snapshot.lost)
     raise ContentLost(
-        f"Rows of application {application} lost content ({lost}): run `throughline verify --fix`", after=60
+        f"Rows of application {application} lost content ({lost_rows}): run `throughline verify --fix`", after=60
     )
 
 
@@ -117,7 +117,7 @@ def whole(storage: Storage, application: str, partition: Iterable[Row]) -> OpenA
     unfolded: dict[str, EventRow] = {}
     records: dict[str, RunRecord] = {}
     parts: list[Row] = []
-    lost: list[str] = []
+    lost_rows: list[str] = []
     for row in partition:
         if row.key == HEADER:
             header = row
@@ -128,19 +128,19 @@ def whole(storage: Storage, application: str, partition: Iterable[Row]) -> OpenA
                 record = rows.run_of(row, storage)
                 records[record.run_id] = record
             except ContentLost:
-                lost.append(row.key)
+                lost_rows.append(row.key)
         else:
             parts.append(row)
     state, stored_parts = ApplicationState(), dict[str, Row]()
     if header:
         digests = rows.part_digests(header)
         stored_parts = {part.key: part for part in parts if rows.digest_of_part(part) == digests.get(part.key)}
-        lost += sorted(digests.keys() - stored_parts.keys())
+        lost_rows += sorted(digests.keys() - stored_parts.keys())
         try:
             state = rows.state_of(header, stored_parts.values(), storage)
         except ContentLost:
             state = ApplicationState(version=rows.version_of(header))
-            lost.append(HEADER)
+            lost_rows.append(HEADER)
     return OpenApplication(
         application=application,
         state=state,
@@ -148,7 +148,7 @@ def whole(storage: Storage, application: str, partition: Iterable[Row]) -> OpenA
         parts={key: rows.digest_of_part(part) for key, part in stored_parts.items()},
         unfolded=unfolded,
         records=records,
-        lost=tuple(lost),
+        lost=tuple(lost_rows),
     )
 
 

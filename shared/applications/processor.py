@@ -327,8 +327,10 @@ class _Work:
         by_run = snapshot.by_run()
         while companions := (folded := self._folded(snapshot, runs)).companions:
             records = {run_id: self._read(run_id) for run_id in sorted(companions)}
-            if lost := [run_id for run_id, record in records.items() if record is None]:
-                raise ContentLost(f"The record of run {lost[0]} is missing: run `throughline verify --fix`", after=60)
+            if lost_runs := [run_id for run_id, record in records.items() if record is None]:
+                raise ContentLost(
+                    f"The record of run {lost_runs[0]} is missing: run `throughline verify --fix`", after=60
+                )
             runs = runs | {run: self._input(run, record, by_run.get(run, [])) for run, record in records.items()}
         return runs, folded
 

@@ -116,14 +116,14 @@ def recomputed(
     stored = {**unrecorded, **snapshot.records}
     scratch = ScratchStorage(processor.storage)
     computing = replace(processor, storage=scratch, memory=FoldMemory())
-    kept = _fold_again(computing, snapshot, stored, processor.storage, max_events)
+    kept_runs = _fold_again(computing, snapshot, stored, processor.storage, max_events)
     computed = read_whole(scratch, application)
     records = {
-        run_id: record if record.home or run_id in kept else _with_closing(computed.records[run_id], record)
+        run_id: record if record.home or run_id in kept_runs else _with_closing(computed.records[run_id], record)
         for run_id, record in stored.items()
     }
-    state = _with_kept(computed.state, snapshot.state, records, kept, forgotten=len(unrecorded))
-    if application in kept or application not in records:
+    state = _with_kept(computed.state, snapshot.state, records, kept_runs, forgotten=len(unrecorded))
+    if application in kept_runs or application not in records:
         state = _with_times(state, snapshot.state)
     previous = snapshot.state
     shares, previous_shares = _shares(application, state), _shares(application, previous)
@@ -137,7 +137,7 @@ def recomputed(
         processes=_differing(shares, previous_shares) | (shares.keys() if own_times else frozenset()),
         assets=_differing(changes, previous_changes),
         runs=frozenset(run_id for run_id, record in records.items() if record != snapshot.records.get(run_id)),
-        kept=frozenset(kept),
+        kept=frozenset(kept_runs),
         letters=tuple(
             replace(letter, job=records[letter.place.run_id].job) for letter in dead_letters(scratch) if letter.place
         ),
@@ -152,7 +152,7 @@ def _fold_again(
 ) -> frozenset[str]:
     """Fold the events of all runs into an empty application. Returns the runs of which events are not stored."""
     application, scratch = snapshot.application, processor.storage
-    kept: set[str] = set()
+    kept_runs: set[str] = set()
     own_run_record = records.get(application)
     if own_run_record and own_run_record.home:
         references = (*own_run_record.events, *own_run_record.archived)
@@ -169,14 +169,14 @@ def _fold_again(
         for record in chunk:
             rest = _put_events(processor, application, record, storage, max_events)
             if not rest:
-                kept.add(record.run_id)
+                kept_runs.add(record.run_id)
                 continue
             if not any(event.end for event in rest):
                 open_runs.add(record.run_id)
             if record.timed_out:
                 timed_out.add(record.run_id)
         processor.fold(application, FoldRequest(force=frozenset(open_runs), timed_out=frozenset(timed_out)))
-    return frozenset(kept)
+    return frozenset(kept_runs)
 
 
 def _put_events(
@@ -249,13 +249,13 @@ def _with_closing(computed: RunRecord, stored: RunRecord) -> RunRecord:
 
 
 def _with_kept(
-    state: ApplicationState, previous: ApplicationState, records: Records, kept: frozenset[str], *, forgotten: int
+    state: ApplicationState, previous: ApplicationState, records: Records, kept_runs: frozenset[str], *, forgotten: int
 ) -> ApplicationState:
     """A computed state with what stays of the previous one. `forgotten`: how many runs are on record again."""
     still_forgotten = max(0, previous.forgotten - forgotten)
 
     def stays(run_id: str) -> bool:
-        return run_id in kept or (still_forgotten > 0 and run_id not in records)
+        return run_id in kept_runs or (still_forgotten > 0 and run_id not in records)
 
     contents, assets = dict(state.contents), dict(state.assets)
     for digest, content in previous.contents.items():
@@ -266,7 +266,7 @@ def _with_kept(
     for key, changes in previous.assets.items():
         by_run = _chosen(changes.by_run, stays)
         folded_changes = changes.folded if still_forgotten else ()
-        tests = changes.tests if still_forgotten or kept else ()
+        tests = changes.tests if still_forgotten or kept_runs else ()
         if by_run or folded_changes or tests:
             computed = assets.get(key) or AssetChanges(asset=changes.asset)
             assets[key] = structs.replace(
@@ -286,7 +286,7 @@ def _with_kept(
         batches={**state.batches, **_chosen(previous.batches, stays)},
         unsourced={**state.unsourced, **_chosen(previous.unsourced, stays)},
         latest={**latest, **state.latest},
-        ends={**state.ends, **_chosen(previous.ends, lambda run_id: run_id in kept)},
+        ends={**state.ends, **_chosen(previous.ends, lambda run_id: run_id in kept_runs)},
         ended_until=max([moment for moment in (state.ended_until, previous.ended_until) if moment], default=None),
         has_plans=state.has_plans or previous.has_plans,
         active=max([moment for moment in (state.active, previous.active) if moment], default=None),
@@ -356,7 +356,7 @@ def problem_of(snapshot: OpenApplication) -> str:
             supporter = records.get(run_id)
             if supporter is None and not snapshot.state.forgotten:
                 return f"run {run_id} is said to contribute, and has no record"
-            if supporter and digest not in {own for _, own in supporter.contents}:
+            if supporter and digest not in {supported_digest for _, supported_digest in supporter.contents}:
                 return f"run {run_id} is said to contribute what its record does not have"
     return ""
 
@@ -372,15 +372,17 @@ def _commit(processor: ApplicationProcessor, outcome: Recomputed) -> bool:
     state = structs.replace(outcome.state, version=snapshot.state.version + 1)
     run_ids = sorted(outcome.runs)
     while True:
-        chunk, rest = run_ids[:_MAX_RUNS], run_ids[_MAX_RUNS:]
+        chunk, remaining_runs = run_ids[:_MAX_RUNS], run_ids[_MAX_RUNS:]
         records = {run_id: outcome.records[run_id] for run_id in chunk}
-        commit = Commit.of(storage, snapshot, structs.replace(state, stale=tuple(rest)), records)
+        commit = Commit.of(storage, snapshot, structs.replace(state, stale=tuple(remaining_runs)), records)
         if not commit.execute(storage, processor.memory):
             if snapshot.state.version == outcome.snapshot.state.version:
                 return False
-            rest = run_ids  # another worker has committed between two of these transactions
-        if not rest:
+            remaining_runs = run_ids  # another worker has committed between two of these transactions
+        if not remaining_runs:
             return True
         snapshot = replace(read_whole(storage, application, lenient=True), unfolded={})
         state = structs.replace(snapshot.state, version=snapshot.state.version + 1)
-        run_ids = [run_id for run_id in rest if snapshot.records.get(run_id) == outcome.snapshot.records.get(run_id)]
+        run_ids = [
+            run_id for run_id in remaining_runs if snapshot.records.get(run_id) == outcome.snapshot.records.get(run_id)
+        ]

@@ -268,13 +268,13 @@ class BlobCache:
         self._held: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
-    def put(self, digest: str, packed: bytes) -> None:
+    def put(self, digest: str, compressed: bytes) -> None:
         """Remember one, unless it is large."""
-        if len(packed) > _LARGEST:
+        if len(compressed) > _LARGEST:
             return
         with self._lock:
-            self._size += len(packed) - len(self._held.pop(digest, b""))
-            self._held[digest] = packed
+            self._size += len(compressed) - len(self._held.pop(digest, b""))
+            self._held[digest] = compressed
             while self._size > self._most:
                 self._size -= len(self._held.popitem(last=False)[1])
 

@@ -199,14 +199,18 @@ class Canary:
             return Hop(name=WITHDRAWAL, seconds=seconds, outcome=outcome, problem="trial-left")
         if self.context.publishing.shadow:
             return Hop(name=WITHDRAWAL, seconds=seconds, outcome="the run is withdrawn")
-        waited, gone = _awaited(lambda: not self._attributes(process), end)
-        if not gone:
+        waited, is_gone = _awaited(lambda: not self._attributes(process), end)
+        if not is_gone:
             outcome = f"still there after {waited:.0f} s: {process.qualified_name}"
             return Hop(name=WITHDRAWAL, seconds=seconds + waited, outcome=outcome, problem="trial-left")
         keys = sorted({asset.key for asset in (*process.inputs, *process.outputs)})
-        more, removed = _awaited(lambda: self._removed(keys), time.monotonic() + _FOR_LEASE)
-        left = "and its data sets" if removed else "but its data sets stay: `throughline verify --fix` removes them"
-        return Hop(name=WITHDRAWAL, seconds=seconds + waited + more, outcome=f"the process is gone, {left}")
+        seconds_for_removal, removed = _awaited(lambda: self._removed(keys), time.monotonic() + _FOR_LEASE)
+        remainder = (
+            "and its data sets" if removed else "but its data sets stay: `throughline verify --fix` removes them"
+        )
+        return Hop(
+            name=WITHDRAWAL, seconds=seconds + waited + seconds_for_removal, outcome=f"the process is gone, {remainder}"
+        )
 
     def _post(self, raw: bytes, name: str) -> Hop:
         answer = self.send(raw)

@@ -65,7 +65,7 @@ class MemoryCatalog:
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         """As the port says."""
         with self._lock:
-            described = self._described(asset, bare=bare)
+            described = self._described(asset, is_bare=bare)
             if described is None:
                 return False
             self.writes += 1
@@ -77,9 +77,9 @@ class MemoryCatalog:
     ) -> frozenset[AssetKey]:
         """As the port says."""
         with self._lock:
-            return frozenset(asset.key for asset in assets if not self._described(asset, bare=asset.key in bare))
+            return frozenset(asset.key for asset in assets if not self._described(asset, is_bare=asset.key in bare))
 
-    def _described(self, asset: AssetEntity, *, bare: bool) -> AssetEntity | None:
+    def _described(self, asset: AssetEntity, *, is_bare: bool) -> AssetEntity | None:
         """A placeholder as describing it would change it; None where nothing changes."""
         existing = self.assets.get(asset.key)
         if existing is None or not existing.is_placeholder:
@@ -87,7 +87,7 @@ class MemoryCatalog:
         described = replace(
             asset,
             attributes=_with_owner(dict(asset.attributes), dict(existing.attributes)),
-            columns=asset.columns if asset.columns or bare else existing.columns,
+            columns=asset.columns if asset.columns or is_bare else existing.columns,
         )
         return described if described != existing else None
 

@@ -69,21 +69,21 @@ def raw_of(line: Line) -> bytes | None:
         return None
 
 
-def unpacked(packed: bytes | None) -> bytes | None:
+def unpacked(compressed: bytes | None) -> bytes | None:
     """The bytes of an event's blob; None if they are damaged or lost."""
     try:
-        return gzip.decompress(packed) if packed is not None else None
+        return gzip.decompress(compressed) if compressed is not None else None
     except DAMAGED:
         return None
 
 
-def with_content(line: Line, packed: bytes) -> Line:
+def with_content(line: Line, compressed: bytes) -> Line:
     """The line with what the blob held: its text, or its bytes where it is damaged."""
     try:
-        raw = gzip.decompress(packed)
+        raw = gzip.decompress(compressed)
         return msgspec.structs.replace(line, event=raw.decode(), job=job_in(raw))
     except (*DAMAGED, UnicodeDecodeError):
-        return msgspec.structs.replace(line, packed=packed)
+        return msgspec.structs.replace(line, packed=compressed)
 
 
 class _Job(msgspec.Struct):
@@ -159,20 +159,20 @@ def _lines(file: bytes, offset: int) -> Iterator[tuple[Line, int]]:
     line, that is the end of the member. A slice is unpacked at a time.
     """
     unpacker = zlib.decompressobj(wbits=_GZIP)
-    rest, at, begun = b"", offset, memoryview(file)
+    partial_line, position, compressed = b"", offset, memoryview(file)
     held_line: Line | None = None
     while not unpacker.eof:
-        feed = unpacker.unconsumed_tail or begun[at : at + _SLICE]
+        feed = unpacker.unconsumed_tail or compressed[position : position + _SLICE]
         if not len(feed):
             raise zlib.error("a member of an archive's file is cut off")
-        at += 0 if unpacker.unconsumed_tail else len(feed)
-        *whole, rest = (rest + unpacker.decompress(feed, _SLICE)).split(b"\n")
-        for text in whole:
+        position += 0 if unpacker.unconsumed_tail else len(feed)
+        *whole_lines, partial_line = (partial_line + unpacker.decompress(feed, _SLICE)).split(b"\n")
+        for text in whole_lines:
             if held_line:
-                yield held_line, at
+                yield held_line, position
             held_line = _decode(text)
     if held_line:
-        yield held_line, at - len(unpacker.unused_data)
+        yield held_line, position - len(unpacker.unused_data)
 
 
 _FILE_ENDING = ".jsonl.gz"
@@ -257,9 +257,9 @@ def write_index(storage: Storage, file: str, runs: tuple[IndexedRun, ...]) -> No
 
 def read_index(storage: Storage, file: str) -> tuple[IndexedRun, ...]:
     """The index of a file; empty where there is none. Raises ArchiveMissing for a damaged one."""
-    packed = storage.get(ARCHIVE, index_of(file))
+    compressed = storage.get(ARCHIVE, index_of(file))
     with damage_named(index_of(file)):
-        return _decode_index(gzip.decompress(packed)) if packed else ()
+        return _decode_index(gzip.decompress(compressed)) if compressed else ()
 
 
 def indexes_below(storage: Storage, prefix: str) -> Iterator[tuple[str, tuple[IndexedRun, ...]]]:
@@ -316,9 +316,9 @@ def damage_named(file: str) -> Iterator[None]:
 
 def stored_packed(storage: Storage, blob: str) -> bytes | None:
     """The gzip of an event, by the name that its blob has or had in `events`; None when it is stored nowhere."""
-    packed = storage.get(EVENTS, blob)
-    event = event_of_blob(blob) if packed is None else None
-    return archived_packed(storage, [event]).get(event) if event else packed
+    compressed = storage.get(EVENTS, blob)
+    event = event_of_blob(blob) if compressed is None else None
+    return archived_packed(storage, [event]).get(event) if event else compressed
 
 
 def archived_packed(storage: Storage, events: Iterable[StoredEvent]) -> dict[StoredEvent, bytes]:

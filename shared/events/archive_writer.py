@@ -184,14 +184,14 @@ def write_batch(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[Bat
         write_index(storage, batch.file, runs)
         cell = _COUNTS.pack(storage, _counts(runs))
         storage.upsert(COUNTS, Row(partition=COUNTS_PARTITION, key=batch.name, values={**cell, "file": batch.file}))
-    packed = {line.blob for member in members for line in member.lines}
-    done = (item for item in batch.items if item.blob in packed or item.blob in repeated)
-    calls.all(lambda item: storage.delete_blob(item.container, item.blob), done)
+    archived_blobs = {line.blob for member in members for line in member.lines}
+    finished_items = (item for item in batch.items if item.blob in archived_blobs or item.blob in repeated)
+    calls.all(lambda item: storage.delete_blob(item.container, item.blob), finished_items)
     for damaged in (replace(batch, damaged=number).file for number in range(batch.damaged)):
         if not storage.delete_blob(ARCHIVE, damaged):
             _LOG.warning("kept by an immutability policy file=%s: it is damaged, and its events are elsewhere", damaged)
-    _LOG.info("archived file=%s events=%d bytes=%d", batch.file, len(packed), len(file))
-    return batch, len(packed) if is_new else 0
+    _LOG.info("archived file=%s events=%d bytes=%d", batch.file, len(archived_blobs), len(file))
+    return batch, len(archived_blobs) if is_new else 0
 
 
 def _counts(runs: Iterable[IndexedRun]) -> CountedStates:
@@ -239,13 +239,13 @@ def _begin_again(storage: Storage, batch: Batch, calls: ParallelMap, damage: Arc
         raise damage  # an index that a policy keeps would say that these events are archived
     storage.delete(COUNTS, COUNTS_PARTITION, batch.name)
     partition, key = _PENDING
-    again = replace(batch, damaged=batch.damaged + 1)
-    values = {**_ITEMS.pack(storage, batch.items), "damaged": again.damaged}
+    next_batch = replace(batch, damaged=batch.damaged + 1)
+    values = {**_ITEMS.pack(storage, batch.items), "damaged": next_batch.damaged}
     etag = storage.replace(CONTROL, Row(partition=partition, key=key, values=values, etag=batch.etag))
     if etag is None:
         raise WriteConflict("Another worker archives the same events", after=60)
     _LOG.warning("written to another file events=%d error=%s", len(batch.items), damage)
-    return replace(again, etag=etag)
+    return replace(next_batch, etag=etag)
 
 
 def _file_of(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[bytes, frozenset[str]]:
@@ -256,14 +256,16 @@ def _file_of(storage: Storage, batch: Batch, calls: ParallelMap) -> tuple[bytes,
     other_indexes = (runs for file, runs in indexes_below(storage, f"{prefix}/") if file != batch.file)
     archived = {blob for runs in other_indexes for run in runs for blob in run.blobs}
     lines = calls.each(lambda item: _line(storage, item), (item for item in batch.items if item.blob not in archived))
-    present = (line for line in lines if line)  # another worker archived the missing ones
-    file = b"".join(member_of(group) for _, group in groupby(present, key=lambda line: line.blob.rpartition("/")[0]))
+    stored_lines = (line for line in lines if line)  # another worker archived the missing ones
+    file = b"".join(
+        member_of(group) for _, group in groupby(stored_lines, key=lambda line: line.blob.rpartition("/")[0])
+    )
     return file, frozenset(archived & {item.blob for item in batch.items})
 
 
 def _line(storage: Storage, item: Item) -> Line | None:
-    packed = storage.get(item.container, item.blob)
-    if packed is None:
+    compressed = storage.get(item.container, item.blob)
+    if compressed is None:
         return None
     line = Line(
         digest=item.digest,
@@ -273,7 +275,7 @@ def _line(storage: Storage, item: Item) -> Line | None:
         closed=item.closed,
         ignored=reason_of_ignored(item.blob) if item.ignored else None,
     )
-    return with_content(line, packed)
+    return with_content(line, compressed)
 
 
 def delete_old(storage: Storage, moment_before: datetime) -> Iterator[int]:
@@ -282,7 +284,7 @@ def delete_old(storage: Storage, moment_before: datetime) -> Iterator[int]:
     A file that is damaged stays, because it may be mended from a copy; one that an immutability policy keeps stays
     until the policy lets it go.
     """
-    kept = 0
+    kept_files = 0
     for fact in storage.blobs(ARCHIVE):
         if fact.arrived >= moment_before or is_index(fact.name):
             continue
@@ -295,9 +297,9 @@ def delete_old(storage: Storage, moment_before: datetime) -> Iterator[int]:
             _LOG.error("kept in the archive file=%s error=%s", fact.name, error)
             continue
         if not delete_file(storage, fact.name):
-            kept += 1
+            kept_files += 1
             continue
         _LOG.info("deleted from the archive file=%s events=%d", fact.name, events)
         yield events
-    if kept:
-        _LOG.info("kept in the archive by an immutability policy files=%d", kept)
+    if kept_files:
+        _LOG.info("kept in the archive by an immutability policy files=%d", kept_files)

@@ -69,7 +69,7 @@ class DeadLetter:
 
     def row(self) -> Row:
         """As a row of `deadletters`."""
-        values = cells_of(self, without=("digest",))
+        values = cells_of(self, omitted=("digest",))
         return Row(partition=_PARTITION, key=self.digest, values=values, etag=self.etag)
 
     @classmethod
@@ -80,8 +80,8 @@ class DeadLetter:
 
 def dead_letters(storage: Storage, prefix: str = "") -> Iterator[DeadLetter]:
     """All dead letters whose ids start with `prefix`, by id: also those that were discarded."""
-    before = f"{prefix}{_AFTER_HEXADECIMAL}" if prefix else ""
-    return (DeadLetter.of(row) for row in storage.partition(DEAD_LETTERS, _PARTITION, since=prefix, before=before))
+    end_key = f"{prefix}{_AFTER_HEXADECIMAL}" if prefix else ""
+    return (DeadLetter.of(row) for row in storage.partition(DEAD_LETTERS, _PARTITION, since=prefix, before=end_key))
 
 
 def dead_letter(storage: Storage, digest: str) -> DeadLetter | None:
@@ -116,22 +116,22 @@ def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> b
     return _change(storage, digest, change).before is None
 
 
-def count_again(storage: Storage, known: DeadLetter, now: DeadLetter) -> bool:
+def count_again(storage: Storage, previous_letter: DeadLetter, now: DeadLetter) -> bool:
     """Update a letter that was met once more (`now`). False if another worker has changed it since it was read."""
-    return storage.replace(DEAD_LETTERS, _counted(known, now).row()) is not None
+    return storage.replace(DEAD_LETTERS, _counted(previous_letter, now).row()) is not None
 
 
 def put_letter(storage: Storage, letter: DeadLetter) -> None:
     """Put a letter on record that was made elsewhere, or count that it was met again."""
-    known = dead_letter(storage, letter.digest)
-    if known:
-        count_again(storage, known, letter)
+    previous_letter = dead_letter(storage, letter.digest)
+    if previous_letter:
+        count_again(storage, previous_letter, letter)
     else:
         storage.insert(DEAD_LETTERS, letter.row())
 
 
-def _counted(known: DeadLetter, now: DeadLetter) -> DeadLetter:
-    return replace(known, reason=now.reason, error=now.error, last=now.last, count=known.count + 1)
+def _counted(previous_letter: DeadLetter, now: DeadLetter) -> DeadLetter:
+    return replace(previous_letter, reason=now.reason, error=now.error, last=now.last, count=previous_letter.count + 1)
 
 
 def _change(
@@ -147,8 +147,8 @@ def discard(storage: Storage, digest: str) -> DeadLetter | None:
     The letter as it is then; None when it has left meanwhile. Raises WriteConflict when others keep changing it.
     """
 
-    def change(known: DeadLetter | None) -> DeadLetter | None:
-        return replace(known, discarded=datetime.now(UTC)) if known and not known.discarded else known
+    def change(letter: DeadLetter | None) -> DeadLetter | None:
+        return replace(letter, discarded=datetime.now(UTC)) if letter and not letter.discarded else letter
 
     swapped = _change(storage, digest, change)
     return swapped.after and replace(swapped.after, etag=swapped.etag)
@@ -168,8 +168,8 @@ def withdraw_letters(storage: Storage, digests: Iterable[str]) -> None:
 
 def _job(storage: Storage, place: StoredEvent | None) -> str:
     """The job's name as the receiver noted it: the event itself may not be readable."""
-    found = storage.read(APPLICATIONS, place.application, place.row_key) if place else None
-    return str(found.values.get("job", "")) if found else job_in_archive(storage, place) if place else ""
+    event_row = storage.read(APPLICATIONS, place.application, place.row_key) if place else None
+    return str(event_row.values.get("job", "")) if event_row else job_in_archive(storage, place) if place else ""
 
 
 def add_dead_letter(storage: Storage, blob: str, digest: str, error: Exception, telemetry: Telemetry = SILENT) -> None:

@@ -119,7 +119,9 @@ def stored_runs(storage: Storage, wanted_run_filter: RunFilter) -> Iterator[Stor
         for run in runs_below(storage, prefix):
             events = tuple(event for event in run.events if wanted_run_filter.holds(event.time))
             archived = tuple(
-                one for one in run.archived if any(wanted_run_filter.holds(event.time) for event in one.run.events)
+                archived_run
+                for archived_run in run.archived
+                if any(wanted_run_filter.holds(event.time) for event in archived_run.run.events)
             )
             if (events or archived) and wanted_run_filter.run_id in {"", run.run_id}:
                 yield replace(run, events=events, archived=archived)
@@ -134,7 +136,7 @@ def runs_below(
     if archived_runs is None:
         archived_runs = archived_below(storage, prefix)
     stored: Iterator[_Item] = ((blob.event.folder, blob) for blob in _blobs_below(storage, prefix))
-    archived: Iterator[_Item] = ((one.run.folder, one) for one in archived_runs)
+    archived: Iterator[_Item] = ((archived_run.run.folder, archived_run) for archived_run in archived_runs)
     for folder, entries in groupby(merge(stored, archived, key=itemgetter(0)), key=itemgetter(0)):
         items = [item for _, item in entries]
         files = tuple(item for item in items if isinstance(item, ArchivedRun))
@@ -162,5 +164,6 @@ def archived_below(storage: Storage, prefix: str) -> Iterator[ArchivedRun]:
     for _, hour in groupby(files, key=lambda file: file[0].rpartition("/")[0]):
         runs = [ArchivedRun(file=file, run=run) for file, runs in hour for run in runs if not run.ignored]
         yield from sorted(
-            (one for one in runs if f"{one.run.folder}/".startswith(prefix)), key=lambda one: one.run.folder
+            (archived_run for archived_run in runs if f"{archived_run.run.folder}/".startswith(prefix)),
+            key=lambda run_archived: run_archived.run.folder,
         )

@@ -70,7 +70,7 @@ class TargetRun:
 
     def row(self, target: str) -> Row:
         """As a row of `forward`."""
-        values = cells_of(self, without=("run_id", "events"))
+        values = cells_of(self, omitted=("run_id", "events"))
         return Row(
             partition=target, key=f"{_RUN}{self.run_id}", values={**values, "events": self.events}, etag=self.etag
         )
@@ -96,7 +96,7 @@ class OutboxEntry:
 
     def row(self) -> Row:
         """As a row of `forward`."""
-        values = cells_of(self, without=("target", "run_id"))
+        values = cells_of(self, omitted=("target", "run_id"))
         return Row(partition=self.target, key=f"{_OPEN}{stamp(self.due)}|{self.run_id}", values=values, etag=self.etag)
 
     @classmethod

@@ -286,8 +286,8 @@ def stopping(document: LineageDocument, masks: Iterable[Mask], today: date) -> C
         if edge.masked or edge.kind is Kind.MASK or edge.output in columns:
             return True
         return any(
-            edge.output in where and hides(edge.description, functions, document.columns[edge.input].name)
-            for where, functions in by_function
+            edge.output in columns_at and hides(edge.description, functions, document.columns[edge.input].name)
+            for columns_at, functions in by_function
         )
 
     return stops

@@ -68,24 +68,24 @@ def events_of(raw: bytes) -> list[bytes]:
     """
     raw = raw.removeprefix(BYTE_ORDER_MARK)
     try:
-        found = msgspec.structs.astuple(_decoder().decode(raw))
+        decoded_events = msgspec.structs.astuple(_decoder().decode(raw))
     except (msgspec.DecodeError, RecursionError) as error:
         elements = _elements(raw, MAX_BATCH_EVENTS + 1)
         if elements is None:
             raise Unreadable(f"A batch is a JSON array of events: {error}") from error
     else:
-        elements = [bytes(each) for each in found if each is not msgspec.UNSET]
+        elements = [bytes(element) for element in decoded_events if element is not msgspec.UNSET]
     if len(elements) > MAX_BATCH_EVENTS:
         raise TooLarge(f"A batch may have {MAX_BATCH_EVENTS:,} events; this one has more")
     return elements
 
 
-def _elements(raw: bytes, most: int) -> list[bytes] | None:
+def _elements(raw: bytes, limit: int) -> list[bytes] | None:
     """The first elements of an array that is not valid JSON; None if it cannot be split."""
     raw = raw.strip(_SPACE)
     if not (raw.startswith(b"[") and raw.endswith(b"]")):
         return None
-    found: list[bytes] = []
+    raw_elements: list[bytes] = []
     depth, start = 0, 1
     for step in _MARK.finditer(raw, 1, len(raw) - 1):
         mark = step[0]
@@ -98,9 +98,9 @@ def _elements(raw: bytes, most: int) -> list[bytes] | None:
         elif mark == b'"':
             return None
         elif mark == b"," and depth == 0:
-            found.append(raw[start : step.start()].strip(_SPACE))
+            raw_elements.append(raw[start : step.start()].strip(_SPACE))
             start = step.end()
-            if len(found) == most:
-                return found if all(found) else None
-    found.append(raw[start:-1].strip(_SPACE))
-    return found if depth == 0 and all(found) else None
+            if len(raw_elements) == limit:
+                return raw_elements if all(raw_elements) else None
+    raw_elements.append(raw[start:-1].strip(_SPACE))
+    return raw_elements if depth == 0 and all(raw_elements) else None

@@ -119,19 +119,20 @@ class BatchReceipt:
     @property
     def document(self) -> dict[str, Any]:
         """As the OpenLineage specification answers `POST /lineage/batch`."""
-        retriable = sum(each.retriable for each in self.failed)
-        kept = self.received - len(self.failed)
+        retriable = sum(failure.retriable for failure in self.failed)
+        number_kept = self.received - len(self.failed)
         return {
-            "status": "success" if not self.failed else "partial_success" if kept else "failure",
+            "status": "success" if not self.failed else "partial_success" if number_kept else "failure",
             "summary": {
                 "received": self.received,
-                "successful": kept,
+                "successful": number_kept,
                 "failed": len(self.failed),
                 "retriable": retriable,
                 "non_retriable": len(self.failed) - retriable,
             },
             "failed_events": [
-                {"index": each.index, "reason": each.reason, "retriable": each.retriable} for each in self.failed
+                {"index": failure_entry.index, "reason": failure_entry.reason, "retriable": failure_entry.retriable}
+                for failure_entry in self.failed
             ],
         }
 
@@ -194,7 +195,9 @@ class Receiver:
             except Refused as refusal:
                 failed.append(Failed(index=index, reason=text_without_secrets(str(refusal)), retriable=False))
             except StorageUnavailable as error:
-                failed += [Failed(index=each, reason=str(error), retriable=True) for each in range(index, len(events))]
+                failed += [
+                    Failed(index=position, reason=str(error), retriable=True) for position in range(index, len(events))
+                ]
                 break
         return failed
 
@@ -212,8 +215,8 @@ class Receiver:
             ignored=decision.reason if isinstance(decision, Ignore) else None,
             omitted=event.omitted,
         )
-        packed = gzip.compress(stored_bytes, compresslevel=6, mtime=0)
-        return _Prepared(receipt=receipt, event=event, packed=packed)
+        compressed = gzip.compress(stored_bytes, compresslevel=6, mtime=0)
+        return _Prepared(receipt=receipt, event=event, packed=compressed)
 
 
 @contextmanager
@@ -258,13 +261,13 @@ def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> str:
     the answer to the sender says more.
     """
     now = datetime.now(UTC)
-    why = text_without_secrets(str(refusal)[:LONGEST_JOB_NAME])
+    reason = text_without_secrets(str(refusal)[:LONGEST_JOB_NAME])
     row = Row(
         partition=f"{now:%Y-%m-%d}",
         key=f"{stamp(now)}|{digest_of(body)}",
         values={
             "status": refusal.status,
-            "error": why,
+            "error": reason,
             "bytes": len(body),
         },
     )
@@ -272,7 +275,7 @@ def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> str:
         storage.upsert(REFUSED, row)
     except StorageUnavailable as error:
         _LOG.warning("a refusal was answered but could not be counted: %s", error)
-    return why
+    return reason
 
 
 def _unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes:
@@ -361,8 +364,8 @@ def own_event() -> Answer:
 
 def refused(refusal: Refused) -> Answer:
     """The sender must mend something."""
-    more = {"field": refusal.field} if refusal.field else {}
-    return _problem(refusal.status, refusal.title, refusal.detail, more=more)
+    further_members = {"field": refusal.field} if refusal.field else {}
+    return _problem(refusal.status, refusal.title, refusal.detail, further_members=further_members)
 
 
 def retry_later(error: StorageUnavailable) -> Answer:
@@ -379,9 +382,9 @@ def _problem(
     detail: str,
     *,
     headers: Mapping[str, str] | None = None,
-    more: Mapping[str, str] | None = None,
+    further_members: Mapping[str, str] | None = None,
 ) -> Answer:
     # A listener logs the answer: it quotes no password that the event had.
     detail = text_without_secrets(detail)
-    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **(more or {})}
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **(further_members or {})}
     return Answer(status=status, body=json.dumps(body), kind="application/problem+json", headers=headers or {})

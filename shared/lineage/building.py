@@ -118,16 +118,18 @@ def document_of(
     columns come with the processes.
     """
     known_processes = sorted(processes, key=lambda known_process: known_process.process.qualified_name)
-    found = _Found(types or {})
-    for each in sorted(known_processes, key=lambda process: bool(process.catalog_type)):  # what events say comes first
-        found.add(each)
+    collector = _Found(types or {})
+    for process_known in sorted(
+        known_processes, key=lambda process: bool(process.catalog_type)
+    ):  # what events say comes first
+        collector.add(process_known)
     intervals = None if history is None else list(history)
     for interval in intervals or ():
-        found.add_interval(interval)
-    tagged = sorted({*tags, *found.tagged})
+        collector.add_interval(interval)
+    tagged = sorted({*tags, *collector.tagged})
     for name, column, _ in tagged:
-        found.column(name, column)
-    return found.document(source, known_processes, intervals, tagged, expressions=expressions)
+        collector.column(name, column)
+    return collector.document(source, known_processes, intervals, tagged, expressions=expressions)
 
 
 class _Found:
@@ -151,26 +153,26 @@ class _Found:
         self._datasets.add(dataset)
         self._columns.setdefault(dataset, set()).add(column)
 
-    def add(self, known: KnownProcess) -> None:
+    def add(self, known_process: KnownProcess) -> None:
         """A process with its data sets, columns, constants and times."""
-        process = known.process
+        process = known_process.process
         for asset in (*process.inputs, *process.outputs):
             self._datasets.add(asset.qualified_name)
             self._types.setdefault(asset.qualified_name, asset.type)
-            self._name(asset, known)
-        self._times |= {moment for moment in (known.first, known.last) if moment}
-        if not known.current:
+            self._name(asset, known_process)
+        self._times |= {moment for moment in (known_process.first, known_process.last) if moment}
+        if not known_process.current:
             return
         for edge in process.columns:
             self.column(edge.input.qualified_name, edge.input.column)
             self.column(edge.output.qualified_name, edge.output.column)
-        for each in process.sourceless:
-            self.column(each.qualified_name, each.column)
+        for constant in process.sourceless:
+            self.column(constant.qualified_name, constant.column)
             if process.exact:
-                self._constants.add((each.qualified_name, each.column))
+                self._constants.add((constant.qualified_name, constant.column))
         outputs = {output.qualified_name for output in process.outputs}
-        self._facts.note_writes(known.last, outputs, known.amounts)
-        self._note_tests(known)
+        self._facts.note_writes(known_process.last, outputs, known_process.amounts)
+        self._note_tests(known_process)
         for schema in process.schemas:
             declared = self._written if schema.qualified_name in outputs else self._read
             declared[schema.qualified_name] = declared.get(schema.qualified_name, NOTHING_DECLARED) | schema.declared
@@ -178,23 +180,25 @@ class _Found:
                 if column:
                     self.column(schema.qualified_name, column)
                     self.tagged.add((schema.qualified_name, column, tag_name(key, value)))
-            before = self._schemas.get(schema.qualified_name)
-            last = known.last or _NEVER
-            if schema.columns and (before is None or last >= before[0]):  # without columns it only declares something
+            earlier_schema = self._schemas.get(schema.qualified_name)
+            last = known_process.last or _NEVER
+            if schema.columns and (
+                earlier_schema is None or last >= earlier_schema[0]
+            ):  # without columns it only declares something
                 self._schemas[schema.qualified_name] = (last, schema.columns)
 
-    def _name(self, asset: Asset, known: KnownProcess) -> None:
+    def _name(self, asset: Asset, known_process: KnownProcess) -> None:
         """Note how events call a data set; where none does, how the catalog does."""
         event_name = (asset.namespace, asset.name)
         earlier = self._event_names.get(asset.qualified_name)
-        if not known.catalog_type:
+        if not known_process.catalog_type:
             self._event_names[asset.qualified_name] = min(event_name, earlier or event_name)
         elif earlier is None:
             self._event_names[asset.qualified_name] = event_name
-            self._short_names[asset.qualified_name] = dict(known.names)[asset.qualified_name]
+            self._short_names[asset.qualified_name] = dict(known_process.names)[asset.qualified_name]
 
-    def _note_tests(self, known: KnownProcess) -> None:
-        for name, tests in known.tests:
+    def _note_tests(self, known_process: KnownProcess) -> None:
+        for name, tests in known_process.tests:
             self._times.add(self._facts.note_tests(name, tests))
             for column in {test.column for test in tests if test.column}:
                 self.column(name, column)
@@ -212,22 +216,28 @@ class _Found:
 
     def declared(self, dataset: str) -> Declared:
         """What the writers of a data set declare of it, or else its readers; of the first process by name that does."""
-        written, read = (each.get(dataset, NOTHING_DECLARED) for each in (self._written, self._read))
-        return written | read
+        declared_writes, declared_reads = (
+            declarations.get(dataset, NOTHING_DECLARED) for declarations in (self._written, self._read)
+        )
+        return declared_writes | declared_reads
 
     def _ordered_columns(self, dataset: str) -> dict[str, str]:
         """The columns of a data set with their types: all rows first, then by the newest schema, then by name."""
         if dataset == EXCLUDED.qualified_name:
             self.column(dataset, ANY_EXCLUDED.column)
         schema = dict(self._schemas.get(dataset, (_NEVER, ()))[1])
-        others = self._columns.get(dataset, set())
-        rows = {"": ""} if "" in others else {}
-        return {**rows, **schema, **{each: "" for each in sorted(others) if each not in schema and each}}
+        further_columns = self._columns.get(dataset, set())
+        rows = {"": ""} if "" in further_columns else {}
+        return {
+            **rows,
+            **schema,
+            **{column_name: "" for column_name in sorted(further_columns) if column_name not in schema and column_name},
+        }
 
     def document(
         self,
         source: str,
-        known: list[KnownProcess],
+        known_processes: list[KnownProcess],
         intervals: list[Interval] | None,
         tagged: list[tuple[str, str, str]],
         *,
@@ -244,7 +254,9 @@ class _Found:
                 columns.append(Column(number[name], column, kind, (name, column) in self._constants))
         times = sorted(self._times)
         time_number = {moment: place for place, moment in enumerate(times)}
-        process_number = {known_process.process.qualified_name: place for place, known_process in enumerate(known)}
+        process_number = {
+            known_process.process.qualified_name: place for place, known_process in enumerate(known_processes)
+        }
 
         def when(moment: datetime | None) -> int:
             return NOT_SET if moment is None else time_number[moment]
@@ -252,24 +264,27 @@ class _Found:
         flows: list[Flow] = []
         edges: list[Edge] = []
         if intervals is None:
-            for each in known:
-                at = process_number[each.process.qualified_name]
+            for current_process in known_processes:
+                place_of_process = process_number[current_process.process.qualified_name]
                 flows += [
-                    Flow(at, number[read.qualified_name], number[written_output.qualified_name])
-                    for read in each.process.inputs
-                    for written_output in each.process.outputs
+                    Flow(place_of_process, number[input_asset.qualified_name], number[written_output.qualified_name])
+                    for input_asset in current_process.process.inputs
+                    for written_output in current_process.process.outputs
                 ]
-                edges += [_edge(at, edge, column_number, texts=expressions) for edge in each.process.columns]
-        texts = _texts(known) if expressions and intervals else {}
+                edges += [
+                    _edge(place_of_process, edge, column_number, texts=expressions)
+                    for edge in current_process.process.columns
+                ]
+        texts = _texts(known_processes) if expressions and intervals else {}
         for row in intervals or ():
-            at = process_number[row.process]
+            place_of_process = process_number[row.process]
             span = (when(row.valid_from), when(row.valid_to))
             if row.kind == TABLE:
-                flows.append(Flow(at, number[row.input], number[row.output], *span))
+                flows.append(Flow(place_of_process, number[row.input], number[row.output], *span))
             else:
                 edges.append(
                     Edge(
-                        at,
+                        place_of_process,
                         column_number[row.input, row.input_column],
                         column_number[row.output, row.output_column],
                         kind_of(row.kind, row.steps, masked=row.masked),
@@ -301,7 +316,7 @@ class _Found:
             columns=tuple(columns),
             processes=tuple(
                 _process(known_process, number, when(known_process.first), when(known_process.last))
-                for known_process in known
+                for known_process in known_processes
             ),
             flows=tuple(sorted(flows)),
             edges=tuple(sorted(edges)),
@@ -318,14 +333,14 @@ def _ends(row: Interval) -> _Ends:
     return row.process, row.input, row.input_column, row.output, row.output_column, row.kind
 
 
-def _texts(known: Iterable[KnownProcess]) -> dict[_Ends, str]:
+def _texts(known_processes: Iterable[KnownProcess]) -> dict[_Ends, str]:
     """The expressions of the edges of today."""
-    found: dict[_Ends, str] = {}
-    for each in known:
-        for edge in each.process.columns if each.current else ():
+    texts: dict[_Ends, str] = {}
+    for known_process in known_processes:
+        for edge in known_process.process.columns if known_process.current else ():
             ends = (edge.input.qualified_name, edge.input.column, edge.output.qualified_name, edge.output.column)
-            found[each.process.qualified_name, *ends, edge.kind.value] = _joined(edge)
-    return found
+            texts[known_process.process.qualified_name, *ends, edge.kind.value] = _joined(edge)
+    return texts
 
 
 def _joined(edge: ColumnEdge) -> str:
@@ -347,10 +362,10 @@ def _edge(process: int, edge: ColumnEdge, numbers: Mapping[tuple[str, str], int]
     )
 
 
-def _process(known: KnownProcess, numbers: Mapping[str, int], first: int, last: int) -> Process:
-    process = known.process
+def _process(known_process: KnownProcess, numbers: Mapping[str, int], first: int, last: int) -> Process:
+    process = known_process.process
     namespace, identity = job_of(process.qualified_name)
-    if known.catalog_type:
+    if known_process.catalog_type:
         namespace, identity = FOREIGN_NAMESPACE, process.qualified_name
     return Process(
         qualified_name=process.qualified_name,
@@ -364,17 +379,17 @@ def _process(known: KnownProcess, numbers: Mapping[str, int], first: int, last: 
         link=process.origin.link,
         inputs=tuple(sorted(numbers[asset.qualified_name] for asset in process.inputs)),
         outputs=tuple(sorted(numbers[output.qualified_name] for output in process.outputs)),
-        parsed_inputs=tuple(sorted(numbers[each] for each in process.parsed if each in numbers)),
+        parsed_inputs=tuple(sorted(numbers[parsed_name] for parsed_name in process.parsed if parsed_name in numbers)),
         unresolved_tables=tuple(sorted({unresolved_table.table for unresolved_table in process.unresolved_tables})),
         generic_identity=process.generic_identity,
         exact=process.exact,
-        health=Health.UNENDED if process.end_not_seen and known.health is Health.GOOD else known.health,
-        last_run=known.last_run,
+        health=Health.UNENDED if process.end_not_seen and known_process.health is Health.GOOD else known_process.health,
+        last_run=known_process.last_run,
         first_seen=first,
         last_seen=last,
-        statement=known.statement,
+        statement=known_process.statement,
         owner=process.origin.declared.owner,
         description=process.origin.declared.description,
-        catalog_type=known.catalog_type,
-        stated=known.stated,
+        catalog_type=known_process.catalog_type,
+        stated=known_process.stated,
     )

@@ -22,10 +22,10 @@ _STORE = re.compile(r"^[A-Za-z0-9+.-]+://[^/?]*")
 
 def place(qualified_name: str, asset_type: str) -> tuple[str, str, str]:
     """The store (`scheme://host`, else the type), the zone (container or database; may be empty) and the short name."""
-    found = _STORE.match(qualified_name)
-    store = found.group() if found else asset_type
-    path = qualified_name[found.end() :] if found else qualified_name
-    segments = [each for each in path.partition("?")[0].split("/") if each]
+    store_match = _STORE.match(qualified_name)
+    store = store_match.group() if store_match else asset_type
+    path = qualified_name[store_match.end() :] if store_match else qualified_name
+    segments = [segment for segment in path.partition("?")[0].split("/") if segment]
     zone = segments[0] if len(segments) > 1 else ""
     return store, zone, segments[-1] if segments else qualified_name
 
@@ -35,21 +35,21 @@ def job_of(process: str) -> tuple[str, str]:
 
     The form is that of shared/translation/process/identity.py: `throughline:VERSION://NAMESPACE/JOB/SINK`, both quoted.
     """
-    found = _PROCESS.match(process)
-    return (unquote(found["namespace"]), unquote(found["job"])) if found else ("", "")
+    match = _PROCESS.match(process)
+    return (unquote(match["namespace"]), unquote(match["job"])) if match else ("", "")
 
 
 def dataset_of(
-    name: str, asset_type: str, declared: Declared, event_name: tuple[str, str] = ("", ""), shown: str = ""
+    name: str, asset_type: str, declared: Declared, event_name: tuple[str, str] = ("", ""), shown_name: str = ""
 ) -> Dataset:
     """A data set by its qualified name and type, with what events declare of it; `event_name`: its namespace and name
-    in events. `shown`: its short name, if the qualified name does not end with that.
+    in events. `shown_name`: its short name, if the qualified name does not end with that.
     """
     store, zone, short = place(name, asset_type)
     return Dataset(
         qualified_name=name,
         type=asset_type,
-        name=shown or short,
+        name=shown_name or short,
         store=store,
         zone=zone,
         placeholder=asset_type == PLACEHOLDER_TYPE,

@@ -97,20 +97,21 @@ def difference(base: LineageDocument, day: date, document: LineageDocument) -> b
 def restored(base: LineageDocument, data: bytes) -> LineageDocument:
     """The document of a difference from this base. Raises UnreadableDocumentError, where either is damaged."""
     try:
-        found = _DECODER.decode(data)
+        day_difference = _DECODER.decode(data)
         numbering: Numbering = {}
         parts: dict[str, Any] = {}
         for part, hint in _PARTS.items():
             former = moved(base, part, numbering)
-            parts[part] = msgspec.convert(tuple(_followed(former, found.parts.get(part, ()), hint)), hint)
+            parts[part] = msgspec.convert(tuple(_followed(former, day_difference.parts.get(part, ()), hint)), hint)
             _renumber(numbering, part, former, parts[part])
-        document = LineageDocument(**found.values, **parts)
+        document = LineageDocument(**day_difference.values, **parts)
         digest = _digest(document)
     except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
         raise UnreadableDocumentError(f"this is no difference between documents of lineage: {error}") from error
-    if digest != found.digest:
+    if digest != day_difference.digest:
         raise UnreadableDocumentError(
-            f"the difference does not give its document: it is damaged, or the document of {found.base} behind it"
+            "the difference does not give its document: "
+            f"it is damaged, or the document of {day_difference.base} behind it"
         )
     return document
 
@@ -121,7 +122,7 @@ def _digest(document: LineageDocument) -> str:
 
 def moved(base: LineageDocument, part: str, numbering: Numbering) -> list[Any]:
     """The items of a part of a document, with the numbers that `numbering` has for those of other parts."""
-    fields = [(field, numbering[of]) for field, of in _NUMBERS.get(part, {}).items()]
+    fields = [(field, numbering[target_part]) for field, target_part in _NUMBERS.get(part, {}).items()]
     if not fields:
         return list(getattr(base, part))
     return [
@@ -184,7 +185,7 @@ def _patch(place: int, former: Any, item: Any) -> dict[str, Any] | None:
 
 def _followed(moved: Sequence[Any], script: Sequence[Any], hint: Any) -> Iterator[Any]:
     """The items that a script gives. Raises ValueError, LookupError, TypeError and msgspec's errors."""
-    of = hint.__args__[0]
+    item_type = hint.__args__[0]
     for step in script:
         if isinstance(step, list):
             start, count = step
@@ -195,7 +196,7 @@ def _followed(moved: Sequence[Any], script: Sequence[Any], hint: Any) -> Iterato
             yield from msgspec.convert(step["new"], hint)
         else:
             values = {**to_builtins(moved[step["of"]]), **step["set"]}
-            yield msgspec.convert({name: values[name] for name in values if name not in step["unset"]}, of)
+            yield msgspec.convert({name: values[name] for name in values if name not in step["unset"]}, item_type)
 
 
 _MOMENT = timedelta(milliseconds=1)
@@ -207,36 +208,41 @@ def end_of(day: date) -> datetime:
     return datetime.combine(day + timedelta(days=1), time(), tzinfo=UTC) - _MOMENT
 
 
-def of_two_days(earlier: LineageDocument, later: LineageDocument, day: date) -> LineageDocument:
+def of_two_days(earlier: LineageDocument, later_document: LineageDocument, day: date) -> LineageDocument:
     """The later document with history: flows and edges that only the earlier one has end with its day, those that only
     the later one has begin then. Data sets, columns and processes of both are in it.
     """
     since = end_of(day) + _MOMENT
-    times = tuple(sorted({*earlier.times, *later.times, since}))
+    times = tuple(sorted({*earlier.times, *later_document.times, since}))
     places = {time: place for place, time in enumerate(times)}
     former, latter = (
-        {"times": {number: places[time] for number, time in enumerate(document.times)}} for document in (earlier, later)
+        {"times": {number: places[time] for number, time in enumerate(document.times)}}
+        for document in (earlier, later_document)
     )
     parts: dict[str, Any] = {"times": times}
     for part in ("datasets", "columns", "processes"):
-        parts[part] = tuple(_united(part, earlier, later, former, latter))
+        parts[part] = tuple(_united(part, earlier, later_document, former, latter))
     change = places[since]
     for part in ("flows", "edges"):
-        before, now = (
+        earlier_links, now = (
             {_identity(link): link for link in moved(document, part, numbering) if link.valid_to == NOT_SET}
-            for document, numbering in ((earlier, former), (later, latter))
+            for document, numbering in ((earlier, former), (later_document, latter))
         )
-        began = (link if name in before else structs.replace(link, valid_from=change) for name, link in now.items())
-        ended = (structs.replace(link, valid_to=change) for name, link in before.items() if name not in now)
-        parts[part] = tuple(sorted((*began, *ended)))
-    return structs.replace(later, history=True, **parts)
+        began = (
+            link if name in earlier_links else structs.replace(link, valid_from=change) for name, link in now.items()
+        )
+        ended_links = (
+            structs.replace(link, valid_to=change) for name, link in earlier_links.items() if name not in now
+        )
+        parts[part] = tuple(sorted((*began, *ended_links)))
+    return structs.replace(later_document, history=True, **parts)
 
 
 def _united(
-    part: str, earlier: LineageDocument, later: LineageDocument, former: Numbering, latter: Numbering
+    part: str, earlier: LineageDocument, later_document: LineageDocument, former: Numbering, latter: Numbering
 ) -> Iterator[Any]:
     """The items of the later document, then those that only the earlier one has; puts in the numbers of both."""
-    items, key = moved(later, part, latter), KEYS[part]
+    items, key = moved(later_document, part, latter), KEYS[part]
     places = {key(item): place for place, item in enumerate(items)}
     latter[part] = {place: place for place in range(len(items))}
     yield from items

@@ -81,8 +81,8 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False, o
     def spelling(self) -> str:
         """Namespace and name in events as one path; empty if the qualified name ends with that name."""
         name = self.full_name.strip("/")
-        known = not self.namespace or self.qualified_name.rstrip("/").endswith(name)
-        return "" if known else f"{self.namespace.rstrip('/')}/{name}"
+        is_known = not self.namespace or self.qualified_name.rstrip("/").endswith(name)
+        return "" if is_known else f"{self.namespace.rstrip('/')}/{name}"
 
 
 class Column(msgspec.Struct, frozen=True, order=True, gc=False, array_like=True, omit_defaults=True):

@@ -61,10 +61,10 @@ class Selection:
     @property
     def columns_by_dataset(self) -> dict[int, list[int]]:
         """The columns of each data set; sorted."""
-        found: dict[int, list[int]] = {number: [] for number in sorted(self.datasets)}
+        columns: dict[int, list[int]] = {number: [] for number in sorted(self.datasets)}
         for number in sorted(self.columns):
-            found[self.document.columns[number].dataset].append(number)
-        return found
+            columns[self.document.columns[number].dataset].append(number)
+        return columns
 
     @property
     def links_without_columns(self) -> list[tuple[int, int]]:
@@ -76,7 +76,7 @@ class Selection:
 
 def select(document: LineageDocument, question: Question) -> Selection:
     """What the question asks for. Raises NoHistoryError."""
-    graph = LineageGraph(document, at=question.at, conditions=question.conditions)
+    graph = LineageGraph(document, moment=question.at, conditions=question.conditions)
     if question.column is not None:
         return _of_column(graph, question.column, question)
     if question.dataset is None:
@@ -85,13 +85,13 @@ def select(document: LineageDocument, question: Question) -> Selection:
         up = graph.datasets([question.dataset], Way.UPSTREAM, depth=question.up)
         down = graph.datasets([question.dataset], Way.DOWNSTREAM, depth=question.down)
         datasets = _signed(up, down)
-    shown = datasets.keys()
+    shown_datasets = datasets.keys()
     columns = document.columns
     edges = tuple(
         number
         for number in graph.edges
-        if columns[document.edges[number].input].dataset in shown
-        and columns[document.edges[number].output].dataset in shown
+        if columns[document.edges[number].input].dataset in shown_datasets
+        and columns[document.edges[number].output].dataset in shown_datasets
     )
     return Selection(
         document=document,
@@ -102,7 +102,7 @@ def select(document: LineageDocument, question: Question) -> Selection:
         flows=tuple(
             number
             for number in graph.flows
-            if document.flows[number].input in shown and document.flows[number].output in shown
+            if document.flows[number].input in shown_datasets and document.flows[number].output in shown_datasets
         ),
         edges=edges,
     )
@@ -144,11 +144,11 @@ def _step(flow: Flow) -> tuple[int, int, int]:
 
 def _signed(up: Reached, down: Reached) -> dict[int, int]:
     """Distances with their sign; of a node that lies both ways, the shorter."""
-    found = dict(down.distance)
+    distances = dict(down.distance)
     for node, distance in up.distance.items():
-        if node not in found or distance < found[node]:
-            found[node] = -distance
-    return found
+        if node not in distances or distance < distances[node]:
+            distances[node] = -distance
+    return distances
 
 
 CSV_COLUMNS = (
@@ -173,7 +173,7 @@ def as_csv(selection: Selection) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(CSV_COLUMNS)
-    writer.writerows([cell(each) for each in row] for row in _rows(selection))
+    writer.writerows([cell(value) for value in row] for row in _rows(selection))
     return text.getvalue()
 
 
@@ -183,10 +183,10 @@ def _rows(selection: Selection) -> Iterator[tuple[str, ...]]:
         ends = (document.datasets[flow.input].qualified_name, "", document.datasets[flow.output].qualified_name, "")
         yield (*ends, "table", "", "", *_made_by(document, flow))
     for edge in selection.shown_edges:
-        read, written_column = document.columns[edge.input], document.columns[edge.output]
+        input_column, written_column = document.columns[edge.input], document.columns[edge.output]
         yield (
-            document.datasets[read.dataset].qualified_name,
-            read.name or ALL_ROWS,
+            document.datasets[input_column.dataset].qualified_name,
+            input_column.name or ALL_ROWS,
             document.datasets[written_column.dataset].qualified_name,
             written_column.name or ALL_ROWS,
             edge.kind.value,
@@ -196,9 +196,9 @@ def _rows(selection: Selection) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _made_by(document: LineageDocument, each: Flow | Edge) -> tuple[str, str, str, str]:
-    process = document.processes[each.process]
-    since, until = (_time(document, number) for number in (each.valid_from, each.valid_to))
+def _made_by(document: LineageDocument, link: Flow | Edge) -> tuple[str, str, str, str]:
+    process = document.processes[link.process]
+    since, until = (_time(document, number) for number in (link.valid_from, link.valid_to))
     return process.name, process.job, since, until
 
 
@@ -238,7 +238,7 @@ def as_mermaid(selection: Selection) -> str:
         lines.append("  end")
     for edge in selection.shown_edges:
         lines.append(f"  c{edge.input} {_ARROWS.get(edge.kind, f'-- {edge.kind.value} -->')} c{edge.output}")
-    lines += [f"  d{one} --> d{other}" for one, other in selection.links_without_columns]
+    lines += [f"  d{left_number} --> d{other}" for left_number, other in selection.links_without_columns]
     return "\n".join(lines) + "\n"
 
 
@@ -272,7 +272,7 @@ def as_dot(selection: Selection) -> str:
     for edge in selection.shown_edges:
         ends = f"d{columns_of[edge.input].dataset}:c{edge.input} -> d{columns_of[edge.output].dataset}:c{edge.output}"
         lines.append(f'  {ends} [style={_STYLES.get(edge.kind, "solid")}, tooltip="{edge.kind.value}"];')
-    lines += [f"  d{one}:d -> d{other}:d;" for one, other in selection.links_without_columns]
+    lines += [f"  d{left_number}:d -> d{other}:d;" for left_number, other in selection.links_without_columns]
     return "\n".join([*lines, "}"]) + "\n"
 
 

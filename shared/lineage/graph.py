@@ -34,11 +34,11 @@ def reach(starts: Iterable[Node], steps: Callable[[Node], Iterable[tuple[Link, N
     return entered
 
 
-def way_back(entered: Mapping[Node, Link | None], node: Node, before: Callable[[Link], Node]) -> Iterator[Link]:
-    """The links of the shortest way to a node, the last first. `before`: the node from which a link was followed."""
+def way_back(entered: Mapping[Node, Link | None], node: Node, start_of: Callable[[Link], Node]) -> Iterator[Link]:
+    """The links of the shortest way to a node, the last first. `start_of`: the node from which a link was followed."""
     while (link := entered.get(node)) is not None:
         yield link
-        node = before(link)
+        node = start_of(link)
 
 
 _Link = TypeVar("_Link", Edge, Flow)
@@ -70,8 +70,8 @@ class LineageGraph:
     NoHistoryError for a time where the document has no history.
     """
 
-    def __init__(self, document: LineageDocument, *, at: datetime | None = None, conditions: bool = False) -> None:
-        if at is not None and not document.history:
+    def __init__(self, document: LineageDocument, *, moment: datetime | None = None, conditions: bool = False) -> None:
+        if moment is not None and not document.history:
             raise NoHistoryError(
                 "the record has no history, so lineage as of a time is not known: use --lake with the lake's folder"
             )
@@ -81,11 +81,11 @@ class LineageGraph:
             (
                 number
                 for number, edge in enumerate(document.edges)
-                if (conditions or edge.is_value) and valid(edge, document, at)
+                if (conditions or edge.is_value) and valid(edge, document, moment)
             ),
         )
         self.flows: Sequence[int] = array(
-            _NUMBER, (number for number, flow in enumerate(document.flows) if valid(flow, document, at))
+            _NUMBER, (number for number, flow in enumerate(document.flows) if valid(flow, document, moment))
         )
         self._all_rows = {column.dataset: number for number, column in enumerate(document.columns) if not column.name}
 
@@ -129,23 +129,23 @@ class LineageGraph:
         return (self.document.flows[number] for number in self._flows_from[Way.DOWNSTREAM].at(dataset))
 
 
-def valid(each: Edge | Flow, document: LineageDocument, moment: datetime | None) -> bool:
+def valid(link: Edge | Flow, document: LineageDocument, moment: datetime | None) -> bool:
     """Whether an edge or flow is valid at this time, now by default."""
     if moment is None:
-        return each.valid_to == NOT_SET
-    began = each.valid_from == NOT_SET or document.times[each.valid_from] <= moment
-    return began and (each.valid_to == NOT_SET or moment < document.times[each.valid_to])
+        return link.valid_to == NOT_SET
+    began = link.valid_from == NOT_SET or document.times[link.valid_from] <= moment
+    return began and (link.valid_to == NOT_SET or moment < document.times[link.valid_to])
 
 
-def document_at(document: LineageDocument, at: datetime) -> LineageDocument:
+def document_at(document: LineageDocument, moment: datetime) -> LineageDocument:
     """The document whose edges and flows of now are those that were valid at a time. Data sets, columns and processes
     are all of its history.
     """
     return structs.replace(
         document,
         history=False,
-        flows=_as_now(flow for flow in document.flows if valid(flow, document, at)),
-        edges=_as_now(edge for edge in document.edges if valid(edge, document, at)),
+        flows=_as_now(flow for flow in document.flows if valid(flow, document, moment)),
+        edges=_as_now(edge for edge in document.edges if valid(edge, document, moment)),
     )
 
 
@@ -170,14 +170,14 @@ def _as_now(links: Iterable[_Link]) -> tuple[_Link, ...]:
     return tuple(structs.replace(link, valid_from=NOT_SET, valid_to=NOT_SET) for link in links)
 
 
-def unknown_columns(document: LineageDocument, *, at: datetime | None = None) -> frozenset[int]:
+def unknown_columns(document: LineageDocument, *, moment: datetime | None = None) -> frozenset[int]:
     """The columns whose source is not known: a process writes their data set, is not exact, and none of its values
     enters them. All rows are no such column. A process that changes rows (UPDATE, MERGE, DELETE) may leave columns as
     they are, so of it only counts that it has no columns at all. A column that is gone is no such column either: the
     history has edges of it, none is valid at this time, and the schema of its data set lacks it. Nothing is known of a
     column of what the filters leave out.
     """
-    graph = LineageGraph(document, at=at, conditions=True)
+    graph = LineageGraph(document, moment=moment, conditions=True)
     values = {(edge.process, edge.output) for edge in map(document.edges.__getitem__, graph.edges) if edge.is_value}
     with_columns = {document.edges[number].process for number in graph.edges}
     writers: dict[int, set[int]] = {}
@@ -187,12 +187,12 @@ def unknown_columns(document: LineageDocument, *, at: datetime | None = None) ->
         changes_rows = only_rows and flow.process in with_columns
         if not (process.exact or changes_rows):
             writers.setdefault(flow.output, set()).add(flow.process)
-    gone = _gone(document, graph) if document.history else frozenset()
+    gone_columns = _gone(document, graph) if document.history else frozenset()
     return excluded_columns(document) | frozenset(
         number
         for number, column in enumerate(document.columns)
         if column.name
-        and number not in gone
+        and number not in gone_columns
         and any((writer, number) not in values for writer in writers.get(column.dataset, ()))
     )
 
@@ -208,13 +208,13 @@ def excluded_columns(document: LineageDocument) -> frozenset[int]:
 
 def _gone(document: LineageDocument, graph: LineageGraph) -> frozenset[int]:
     valid_now = set(graph.edges)
-    here, elsewhere = set[int](), set[int]()
+    valid_columns, elsewhere = set[int](), set[int]()
     for number, edge in enumerate(document.edges):
-        (here if number in valid_now else elsewhere).update((edge.input, edge.output))
+        (valid_columns if number in valid_now else elsewhere).update((edge.input, edge.output))
     with_schema = {column.dataset for column in document.columns if column.type}
     return frozenset(
         number
-        for number in elsewhere - here
+        for number in elsewhere - valid_columns
         if not document.columns[number].type and document.columns[number].dataset in with_schema
     )
 
@@ -257,21 +257,23 @@ def find_dataset(document: LineageDocument, text: str) -> int:
         if fits:
             shown_qualified_names = [document.datasets[number].qualified_name for number in fits[:_LISTED]]
             listed = "\n".join(f"  {name}" for name in shown_qualified_names)
-            more = (
+            continuation = (
                 f"\n  and {len(fits) - len(shown_qualified_names)} more"
                 if len(fits) > len(shown_qualified_names)
                 else ""
             )
-            raise AmbiguousNameError(f"{len(fits)} data sets match {text!r}; use one of these names:\n{listed}{more}")
+            raise AmbiguousNameError(
+                f"{len(fits)} data sets match {text!r}; use one of these names:\n{listed}{continuation}"
+            )
     raise UnknownNameError(f"the lineage has no data set like {text!r}")
 
 
 def find_column(document: LineageDocument, dataset: int, name: str) -> int:
     """The number of a column of a data set, in any case where only one fits. Raises UnknownNameError."""
-    own = {column.name: number for number, column in enumerate(document.columns) if column.dataset == dataset}
-    if name in own:
-        return own[name]
-    folded = [number for each, number in own.items() if each.lower() == name.lower()]
+    own_columns = {column.name: number for number, column in enumerate(document.columns) if column.dataset == dataset}
+    if name in own_columns:
+        return own_columns[name]
+    folded = [number for own_name, number in own_columns.items() if own_name.lower() == name.lower()]
     if len(folded) == 1:
         return folded[0]
     raise UnknownNameError(f"{document.datasets[dataset].qualified_name} has no column {name!r}")
@@ -324,16 +326,16 @@ def _closure(
 ) -> Reached:
     distance = dict.fromkeys(starts, 0)
     edges: set[int] = set()
-    frontier, away, end_of = list(distance), 0, _END[way]
-    while frontier and (depth is None or away < depth):
-        away += 1
-        found: list[int] = []
+    frontier, steps, end_of = list(distance), 0, _END[way]
+    while frontier and (depth is None or steps < depth):
+        steps += 1
+        next_nodes: list[int] = []
         for node in frontier:
             for number in near.at(node):
                 edges.add(number)
                 end = end_of(every[number])
                 if end not in distance:
-                    distance[end] = away
-                    found.append(end)
-        frontier = found
+                    distance[end] = steps
+                    next_nodes.append(end)
+        frontier = next_nodes
     return Reached(distance=distance, edges=frozenset(edges))

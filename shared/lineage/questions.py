@@ -40,9 +40,9 @@ class LineageIndex:
         self.document = document
         self.graph = lru_cache(maxsize=4)(self._graph)
 
-    def _graph(self, *, at: datetime | None = None, conditions: bool = False) -> LineageGraph:
+    def _graph(self, *, moment: datetime | None = None, conditions: bool = False) -> LineageGraph:
         """Its edges and flows that are valid at a time. Raises NoHistoryError."""
-        return LineageGraph(self.document, at=at, conditions=conditions)
+        return LineageGraph(self.document, moment=moment, conditions=conditions)
 
     @cached_property
     def datasets(self) -> Mapping[str, int]:
@@ -164,8 +164,8 @@ def origins_of(index: LineageIndex, column: int, depth: int) -> Origin:
             edges, remark = [], "it has origins: a higher depth shows them"
         else:
             expanded.add(number)
-        above = tuple(grown(source.input, source, steps - 1) for source in edges)
-        return Origin(column=number, edge=edge, origins=above, remark=remark)
+        upper_origins = tuple(grown(source.input, source, steps - 1) for source in edges)
+        return Origin(column=number, edge=edge, origins=upper_origins, remark=remark)
 
     return grown(column, None, depth)
 
@@ -230,11 +230,11 @@ def dependents(
             if number != column:
                 columns.setdefault(graph.document.columns[number].dataset, []).append(number)
         nodes = {number: (numbers[0], tuple(sorted(numbers))) for number, numbers in columns.items()}
-    found = (
+    dependents_found = (
         Dependent(dataset=number, columns=columns_of, way=_way_to(entered, nearest))
         for number, (nearest, columns_of) in nodes.items()
     )
-    return tuple(sorted(found, key=lambda dependent: (dependent.distance, dependent.dataset)))
+    return tuple(sorted(dependents_found, key=lambda dependent: (dependent.distance, dependent.dataset)))
 
 
 def _downstream(start: int, links: Callable[[int], Iterable[Edge | Flow]]) -> _Entered:
@@ -283,13 +283,15 @@ class Differences:
     edges: Difference
 
 
-def differences(earlier: LineageDocument, later: LineageDocument) -> Differences:
+def differences(earlier: LineageDocument, later_document: LineageDocument) -> Differences:
     """What changed from one document to the other."""
-    before, after = _named(earlier), _named(later)
+    earlier_names, later_names = _named(earlier), _named(later_document)
     return Differences(
         **{
-            kind: Difference(added=tuple(sorted(after[kind] - names)), removed=tuple(sorted(names - after[kind])))
-            for kind, names in before.items()
+            kind: Difference(
+                added=tuple(sorted(later_names[kind] - names)), removed=tuple(sorted(names - later_names[kind]))
+            )
+            for kind, names in earlier_names.items()
         }
     )
 

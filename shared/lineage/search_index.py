@@ -39,25 +39,25 @@ class Found:
 
 def rank_of(name: str, text: str) -> MatchRank | None:
     """How a name fits a text, both in lower case; None where it does not."""
-    at = name.find(text)
-    if at < 0:
+    position = name.find(text)
+    if position < 0:
         return None
-    if at == 0:
+    if position == 0:
         return MatchRank.EXACT if len(name) == len(text) else MatchRank.PREFIX
-    return MatchRank.WORD if _WORD.match(name[at - 1]) else MatchRank.INSIDE
+    return MatchRank.WORD if _WORD.match(name[position - 1]) else MatchRank.INSIDE
 
 
 def is_alike(name: str, text: str) -> bool:
     """Whether the signs of the text stand in the name in this order, not far apart."""
     if len(text) < _FEWEST_ALIKE or len(name) > _MAX_ALIKE:
         return False
-    at, first = -1, -1
+    position, first = -1, -1
     for sign in text:
-        at = name.find(sign, at + 1)
-        if at < 0:
+        position = name.find(sign, position + 1)
+        if position < 0:
             return False
-        first = at if first < 0 else first
-    return at - first < len(text) * _SPREAD
+        first = position if first < 0 else first
+    return position - first < len(text) * _SPREAD
 
 
 class SearchIndex:
@@ -72,40 +72,40 @@ class SearchIndex:
         for number, column in enumerate(document.columns):
             self._own.setdefault(column.dataset, []).append(number)
 
-    def find(self, text: str, *, most: int | None = MAX_RESULTS) -> list[Found]:
-        """The results, the best first (`most` None: all). Of several words the last is a name or the beginning of one,
+    def find(self, text: str, *, limit: int | None = MAX_RESULTS) -> list[Found]:
+        """The results, the best first (`limit` None: all). Of several words the last is a name or the beginning of one,
         the others stand anywhere in the qualified name; `table.column` finds columns of tables.
         """
         words = text.lower().split()
         if not words:
             return []
-        last, others = words[-1], words[:-1]
+        last, further_words = words[-1], words[:-1]
         table = list(self._of_table(last)) if len(words) == 1 else []
-        table += self._datasets(last, others)
-        table += self._in_columns(last, others)
+        table += self._datasets(last, further_words)
+        table += self._in_columns(last, further_words)
         if not table:
             table = list(self._alike(last))
-        return sorted(table, key=self._order)[:most]
+        return sorted(table, key=self._order)[:limit]
 
     def datasets(self, text: str) -> Iterator[tuple[int, float]]:
         """The data sets alone that fit, by the same rules, each with its rank; in no order."""
-        *others, last = text.lower().split() or [""]
+        *further_words, last = text.lower().split() or [""]
         if last:
-            yield from ((dataset.dataset, dataset.rank) for dataset in self._datasets(last, others))
+            yield from ((dataset.dataset, dataset.rank) for dataset in self._datasets(last, further_words))
 
-    def _datasets(self, text: str, others: Iterable[str]) -> Iterator[Found]:
+    def _datasets(self, text: str, further_words: Iterable[str]) -> Iterator[Found]:
         for number, name in enumerate(self._names):
             rank = rank_of(name, text)
             if rank is None and text in self._paths[number]:
                 rank = MatchRank.PATH
-            if rank is not None and all(word in self._paths[number] for word in others):
+            if rank is not None and all(word in self._paths[number] for word in further_words):
                 yield Found(dataset=number, column=None, rank=float(rank))
 
-    def _in_columns(self, text: str, others: Iterable[str]) -> Iterator[Found]:
+    def _in_columns(self, text: str, further_words: Iterable[str]) -> Iterator[Found]:
         for number, name in enumerate(self._columns):
             rank = rank_of(name, text) if text in name else None
             own_dataset = self._document.columns[number].dataset
-            if rank is not None and all(word in self._paths[own_dataset] for word in others):
+            if rank is not None and all(word in self._paths[own_dataset] for word in further_words):
                 yield Found(dataset=own_dataset, column=number, rank=rank + _COLUMN_AFTER)
 
     def _of_table(self, text: str) -> Iterator[Found]:
@@ -114,10 +114,10 @@ class SearchIndex:
             return
         for number, name in enumerate(self._names):
             rank = rank_of(name, table)
-            for own in self._own.get(number, ()) if rank is not None else ():
-                fit = rank_of(self._columns[own], column) if self._columns[own] else None
+            for column_number in self._own.get(number, ()) if rank is not None else ():
+                fit = rank_of(self._columns[column_number], column) if self._columns[column_number] else None
                 if fit is not None and rank is not None:
-                    yield Found(dataset=number, column=own, rank=max(rank, fit) / _OF_TABLE)
+                    yield Found(dataset=number, column=column_number, rank=max(rank, fit) / _OF_TABLE)
 
     def _alike(self, text: str) -> Iterator[Found]:
         for number, name in enumerate(self._names):
@@ -125,10 +125,10 @@ class SearchIndex:
                 yield Found(dataset=number, column=None, rank=float(MatchRank.FUZZY))
         for number, name in enumerate(self._columns):
             if is_alike(name, text):
-                own = self._document.columns[number].dataset
-                yield Found(dataset=own, column=number, rank=MatchRank.FUZZY + _COLUMN_AFTER)
+                dataset = self._document.columns[number].dataset
+                yield Found(dataset=dataset, column=number, rank=MatchRank.FUZZY + _COLUMN_AFTER)
 
-    def _order(self, found: Found) -> tuple[float, int, str, int, int]:
+    def _order(self, match: Found) -> tuple[float, int, str, int, int]:
         """Shorter names first, then by name and number: the order never depends on chance."""
-        name = self._names[found.dataset] if found.column is None else self._columns[found.column]
-        return found.rank, len(name), name, found.dataset, -1 if found.column is None else found.column
+        name = self._names[match.dataset] if match.column is None else self._columns[match.column]
+        return match.rank, len(name), name, match.dataset, -1 if match.column is None else match.column

@@ -145,8 +145,8 @@ def _steps_of_columns(graph: LineageGraph, column: int, way: Way, depth: int, *,
             for number in graph.conditions(dataset) if distance < depth else ():
                 edge = document.edges[number]
                 edges[distance + 1, _link(document, edge)].append(edge)
-    for (away, link), on_way in sorted(edges.items()):
-        yield _step(document, way, away, link, on_way)
+    for (end, link), on_way in sorted(edges.items()):
+        yield _step(document, way, end, link, on_way)
 
 
 def _link(document: LineageDocument, edge: Edge) -> _Link:

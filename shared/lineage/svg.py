@@ -33,7 +33,7 @@ class Box:
 
 def layout(heights: Mapping[int, float], edges: Sequence[tuple[int, int]]) -> dict[int, Box]:
     """Boxes for cards of these heights, and edges between them; the same input gives the same boxes."""
-    arrows = sorted({(one, other) for one, other in edges if one != other})
+    arrows = sorted({(start, other) for start, other in edges if start != other})
     layers = _layers(sorted(heights), _without_circles(sorted(heights), arrows))
     rows: list[list[int]] = [[] for _ in range(max(layers.values(), default=-1) + 1)]
     for card in sorted(heights):
@@ -45,41 +45,41 @@ def layout(heights: Mapping[int, float], edges: Sequence[tuple[int, int]]) -> di
 def _without_circles(cards: Sequence[int], arrows: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The arrows, those turned round that close a circle on a walk in depth."""
     out: dict[int, list[int]] = {card: [] for card in cards}
-    for one, other in arrows:
-        out[one].append(other)
-    done: set[int] = set()
+    for begin, other in arrows:
+        out[begin].append(other)
+    finished_cards: set[int] = set()
     open_: set[int] = set()
     turned: set[tuple[int, int]] = set()
     for start in cards:
-        stack = [(start, iter(out[start]))] if start not in done else []
+        stack = [(start, iter(out[start]))] if start not in finished_cards else []
         open_.add(start)
         while stack:
-            card, rest = stack[-1]
-            for other in rest:
+            card, remaining_cards = stack[-1]
+            for other in remaining_cards:
                 if other in open_:
                     turned.add((card, other))
-                elif other not in done:
+                elif other not in finished_cards:
                     open_.add(other)
                     stack.append((other, iter(out[other])))
                     break
             else:
                 stack.pop()
                 open_.discard(card)
-                done.add(card)
+                finished_cards.add(card)
         open_.discard(start)
-    return [(other, one) if (one, other) in turned else (one, other) for one, other in arrows]
+    return [(other, start) if (start, other) in turned else (start, other) for start, other in arrows]
 
 
 def _layers(cards: Sequence[int], arrows: Sequence[tuple[int, int]]) -> dict[int, int]:
     """The longest path to each card; a card without inputs stands as far right as its readers allow."""
     inputs: dict[int, list[int]] = {card: [] for card in cards}
     out: dict[int, list[int]] = {card: [] for card in cards}
-    for one, other in arrows:
-        out[one].append(other)
-        inputs[other].append(one)
+    for start, other in arrows:
+        out[start].append(other)
+        inputs[other].append(start)
     layers: dict[int, int] = {}
     for card in TopologicalSorter(inputs).static_order():
-        layers[card] = max((layers[each] + 1 for each in inputs[card]), default=0)
+        layers[card] = max((layers[neighbour] + 1 for neighbour in inputs[card]), default=0)
     for card in cards:
         if not inputs[card] and out[card]:
             layers[card] = min(layers[other] for other in out[card]) - 1
@@ -92,15 +92,17 @@ def _order(rows: list[list[int]], arrows: Sequence[tuple[int, int]]) -> None:
     for sweep in range(_SWEEPS):
         place = {card: number / max(len(row) - 1, 1) for row in rows for number, card in enumerate(row)}
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            row.sort(key=lambda card: (_mean([place[each] for each in near.get(card, ())], place[card]), card))
+            row.sort(
+                key=lambda card: (_mean([place[neighbour] for neighbour in near.get(card, ())], place[card]), card)
+            )
             place |= {card: number / max(len(row) - 1, 1) for number, card in enumerate(row)}
 
 
 def _neighbours(arrows: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
     near: dict[int, list[int]] = {}
-    for one, other in arrows:
-        near.setdefault(one, []).append(other)
-        near.setdefault(other, []).append(one)
+    for start, other in arrows:
+        near.setdefault(start, []).append(other)
+        near.setdefault(other, []).append(start)
     return near
 
 
@@ -121,12 +123,15 @@ def _placed(
             y += heights[card] + CARD_GAP
     for sweep in range(_SWEEPS):
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            wanted = [
-                _mean([top[each] + heights[each] / 2 for each in near.get(card, ())], top[card] + heights[card] / 2)
+            wishes = [
+                _mean(
+                    [top[neighbour] + heights[neighbour] / 2 for neighbour in near.get(card, ())],
+                    top[card] + heights[card] / 2,
+                )
                 - heights[card] / 2
                 for card in row
             ]
-            _pack(row, wanted, heights, top)
+            _pack(row, wishes, heights, top)
     lowest = min(top.values(), default=0.0)
     return {
         card: Box(x=layer * (CARD_WIDTH + LAYER_GAP), y=top[card] - lowest, height=heights[card])
@@ -135,10 +140,10 @@ def _placed(
     }
 
 
-def _pack(row: Sequence[int], wanted: Sequence[float], heights: Mapping[int, float], top: dict[int, float]) -> None:
+def _pack(row: Sequence[int], desired: Sequence[float], heights: Mapping[int, float], top: dict[int, float]) -> None:
     """Give the cards of a layer their wanted places in order, moving whole blocks where they would overlap."""
     blocks: list[tuple[list[int], float, float]] = []  # cards, the sum of their wished tops for the block, height
-    for card, wish in zip(row, wanted, strict=True):
+    for card, wish in zip(row, desired, strict=True):
         block = ([card], wish, heights[card] + CARD_GAP)
         while blocks and blocks[-1][1] / len(blocks[-1][0]) + blocks[-1][2] > block[1] / len(block[0]):
             cards, wishes, height = blocks.pop()
@@ -218,19 +223,22 @@ def _curves(selection: Selection, boxes: dict[int, Box], columns: dict[int, list
     place = {column: row for own_column in columns.values() for row, column in enumerate(own_column)}
     every = selection.document.columns
     for edge in selection.shown_edges:
-        one, other = every[edge.input].dataset, every[edge.output].dataset
-        start, end = (_port(boxes[each], place[column]) for each, column in ((one, edge.input), (other, edge.output)))
+        left_dataset, other = every[edge.input].dataset, every[edge.output].dataset
+        start, end = (
+            _port(boxes[dataset], place[column])
+            for dataset, column in ((left_dataset, edge.input), (other, edge.output))
+        )
         line = f'stroke="{COLOURS[edge.kind]}"'
         if edge.kind in _DASHES:
             line += f' stroke-dasharray="{_DASHES[edge.kind]}"'
-        path = _curve(boxes[one].x + CARD_WIDTH, start, boxes[other].x, end)
+        path = _curve(boxes[left_dataset].x + CARD_WIDTH, start, boxes[other].x, end)
         yield f'<path class="edge" d="{path}" {line}><title>{edge.kind.value}</title></path>'
         if edge.kind in _NAMED:
-            x, y = _near_start(boxes[one].x + CARD_WIDTH, start, boxes[other].x, end)
+            x, y = _near_start(boxes[left_dataset].x + CARD_WIDTH, start, boxes[other].x, end)
             yield f'<text class="kind" x="{x:g}" y="{y:g}" text-anchor="middle">{edge.kind.value}</text>'
-    for one, other in selection.links_without_columns:
-        start, end = (boxes[each].y + HEAD_HEIGHT / 2 for each in (one, other))
-        path = _curve(boxes[one].x + CARD_WIDTH, start, boxes[other].x, end)
+    for left_dataset, other in selection.links_without_columns:
+        start, end = (boxes[linked_dataset].y + HEAD_HEIGHT / 2 for linked_dataset in (left_dataset, other))
+        path = _curve(boxes[left_dataset].x + CARD_WIDTH, start, boxes[other].x, end)
         yield f'<path class="edge" d="{path}" stroke="#9ca3af"/>'
 
 
@@ -261,14 +269,14 @@ def _parent(qualified_name: str) -> str:
     return qualified_name.partition("://")[2].rstrip("/").rpartition("/")[0]
 
 
-def _end_of(text: str, most: int) -> str:
+def _end_of(text: str, limit: int) -> str:
     label = visible(text)
-    return _text(label if len(label) <= most else f"…{label[1 - most :]}")
+    return _text(label if len(label) <= limit else f"…{label[1 - limit :]}")
 
 
-def _short(text: str, most: int) -> str:
+def _short(text: str, limit: int) -> str:
     label = visible(text)
-    return _text(label if len(label) <= most else f"{label[: most - 1]}…")
+    return _text(label if len(label) <= limit else f"{label[: limit - 1]}…")
 
 
 def _text(text: str) -> str:

@@ -62,8 +62,8 @@ class MissingPlan:
 def plan_missing(storage: Storage, options: PublishOptions) -> MissingPlan:
     """How much there is to do. Writes nothing, and does not call the catalog."""
     held_back = 0 if options.shadow else sum(1 for _ in storage.partition(SHADOW, QUEUE_PARTITION))
-    written = sum(1 for _ in _written(storage, ""))
-    return MissingPlan(waiting=held_back + _waiting(storage, options), written=written)
+    number_written = sum(1 for _ in _written(storage, ""))
+    return MissingPlan(waiting=held_back + _waiting(storage, options), written=number_written)
 
 
 def missing_entries(context: PublishContext) -> Iterator[tuple[int, Sequence[LedgerEntry]]]:
@@ -83,26 +83,26 @@ def publish_all(context: PublishContext) -> tuple[Published, int]:
 
     Raises StorageUnavailable.
     """
-    total, left, earlier = Published(), 0, -1
+    total, number_left, earlier = Published(), 0, -1
     leave_shadow_mode(context.storage, context.publishing)
     while not total.error:
         total.add(Publisher(context=context).publish())
         queue = read_queue(context.storage)
-        left = sum(not entry.revisit for entry in queue.entries)
-        if queue.paused and left and context.publishing.now() < queue.paused:
+        number_left = sum(not entry.revisit for entry in queue.entries)
+        if queue.paused and number_left and context.publishing.now() < queue.paused:
             total.error = total.error or f"publishing is paused until {queue.paused:%H:%M:%S} UTC: {queue.why}"
         if queue.held:
             total.error = total.error or f"publishing is held back: {queue.held}"
-        if left in {0, earlier}:
+        if number_left in {0, earlier}:
             break
-        earlier = left
-    return total, left
+        earlier = number_left
+    return total, number_left
 
 
 def publish_missing(
     context: PublishContext,
     *,
-    after: str = "",
+    last_written: str = "",
     progress: Callable[[MissingPublished], None] = lambda _: None,
     wait: Callable[[float], None] = time.sleep,
 ) -> MissingPublished:
@@ -114,11 +114,11 @@ def publish_missing(
     """
     storage, options = context.storage, context.publishing
     work = _Work(context=context, progress=progress, wait=wait)
-    _CHECKPOINT.save(storage, after)
-    if not after:
+    _CHECKPOINT.save(storage, last_written)
+    if not last_written:
         leave_shadow_mode(storage, options)
         work.publish()
-    for batch in batches(_written(storage, after), options.batch):
+    for batch in batches(_written(storage, last_written), options.batch):
         if options.stopped():
             break
         entries = work.missing_of(batch)
@@ -194,14 +194,14 @@ class _Work:
         """Wait while publishing pauses. Raises WriteConflict where it is held back until another command has ended."""
         options = self.context.publishing
         while not options.stopped():
-            if held := read_queue(self.context.storage).held:
-                raise WriteConflict(f"Publishing is held back: {held}", after=60)
-            until, why = present_pause(self.context.storage)
-            left = (until - options.now()).total_seconds() if until else 0.0
-            if left <= 0:
+            if hold_reason := read_queue(self.context.storage).held:
+                raise WriteConflict(f"Publishing is held back: {hold_reason}", after=60)
+            until, reason = present_pause(self.context.storage)
+            seconds_left = (until - options.now()).total_seconds() if until else 0.0
+            if seconds_left <= 0:
                 return
-            self._say(why)
-            self.wait(min(left, _OTHERS))
+            self._say(reason)
+            self.wait(min(seconds_left, _OTHERS))
 
 
 def _waiting(storage: Storage, options: PublishOptions) -> int:
@@ -210,15 +210,15 @@ def _waiting(storage: Storage, options: PublishOptions) -> int:
     return sum(entry.due <= now and not entry.isolated for entry in read_queue(storage).entries)
 
 
-def _written(storage: Storage, after: str) -> Iterator[LedgerEntry]:
+def _written(storage: Storage, last_written: str) -> Iterator[LedgerEntry]:
     """The ledger's written entries, by key, after one."""
-    entries = (entry for entry in ledger_entries(storage) if entry.process > after)
+    entries = (entry for entry in ledger_entries(storage) if entry.process > last_written)
     return (entry for entry in entries if entry.state is LedgerState.WRITTEN)
 
 
 def _missing(context: PublishContext, batch: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
-    there = context.catalog.read_processes([entry.qualified_name for entry in batch])
-    return [entry for entry in batch if entry.qualified_name not in there]
+    catalog_processes = context.catalog.read_processes([entry.qualified_name for entry in batch])
+    return [entry for entry in batch if entry.qualified_name not in catalog_processes]
 
 
 def import_processes(

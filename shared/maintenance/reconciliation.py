@@ -59,35 +59,35 @@ def refreshed_matches(context: PublishContext, placed: Sequence[AssetRecord]) ->
     return [merged_record(fresh_asset_records[record.own], record) for record in placed]
 
 
-def move(context: PublishContext, placed: Sequence[AssetRecord], *, again: bool = False) -> Reconciled:
+def move(context: PublishContext, placed: Sequence[AssetRecord], *, tries_again: bool = False) -> Reconciled:
     """Look these placeholders up again, and move the processes of those that match a scanned asset: once, then again
-    after the time that misses are remembered, or at once with `again`.
+    after the time that misses are remembered, or at once with `tries_again`.
 
     Raises CatalogRefused without access, or where the look-up is refused, CatalogUnavailable, and WriteConflict while
     another publisher holds the lease for three minutes.
     """
     with turn(context):
-        return _move(context, placed, again=again)
+        return _move(context, placed, tries_again=tries_again)
 
 
-def _move(context: PublishContext, placed: Sequence[AssetRecord], *, again: bool = False) -> Reconciled:
+def _move(context: PublishContext, placed: Sequence[AssetRecord], *, tries_again: bool = False) -> Reconciled:
     storage, options, rows = context.storage, context.publishing, context.assets
     stored = rows.read(storage, [record.own for record in placed])
-    fresh = refreshed_matches(context, [stored.get(record.own, record) for record in placed])
-    for record in fresh:
+    fresh_records = refreshed_matches(context, [stored.get(record.own, record) for record in placed])
+    for record in fresh_records:
         if record.guid or record.own in stored:
             rows.put(record)
     rows.flush(storage)
     now = options.now()
     waiting = [
         record
-        for record in fresh
-        if record.left and (again or record.moved is None or now - record.moved >= options.finding.misses)
+        for record in fresh_records
+        if record.left and (tries_again or record.moved is None or now - record.moved >= options.finding.misses)
     ]
     counts = Reconciled(
-        looked=len(fresh),
-        found=sum(record.scanned is not None for record in fresh),
-        ambiguous=sum(bool(record.rivals) for record in fresh),
+        looked=len(fresh_records),
+        found=sum(record.scanned is not None for record in fresh_records),
+        ambiguous=sum(bool(record.rivals) for record in fresh_records),
     )
     waiting.sort(key=lambda record: (record.moved is not None, record.moved or now))
     return counts + _move_users(context, waiting)
@@ -143,9 +143,9 @@ def remove_left(context: PublishContext) -> int:
 
 def _remove_left(context: PublishContext) -> int:
     storage, rows = context.storage, context.assets
-    left = sorted(record.own for record in all_assets(storage) if record.left)
+    left_keys = sorted(record.own for record in all_assets(storage) if record.left)
     number = 0
-    for keys in batches(left, context.publishing.batch):
+    for keys in batches(left_keys, context.publishing.batch):
         removal = remove_unlinked(context, keys)
         number += len(removal.removed)
         for record in rows.read(storage, [key for key in keys if key not in removal.kept]).values():
@@ -160,8 +160,8 @@ def reconcile_due(context: PublishContext) -> Reconciled:
     """
     storage, options = context.storage, context.publishing
     now = options.now()
-    due = RECONCILE.load(storage)
-    if options.shadow or (due and now < due) or present_pause(storage)[0]:
+    due_time = RECONCILE.load(storage)
+    if options.shadow or (due_time and now < due_time) or present_pause(storage)[0]:
         return Reconciled()
     counts = Reconciled()
     try:
@@ -180,6 +180,6 @@ def reconcile_due(context: PublishContext) -> Reconciled:
     if len(waiting) > len(batch) or any(record.left for record in all_assets(storage)):
         return counts
     looked = {record.own for record in batch}
-    rest = [record.at + options.finding.misses for record in placed if record.own not in looked]
-    RECONCILE.save(storage, min([*rest, now + options.finding.misses]))
+    next_times = [record.at + options.finding.misses for record in placed if record.own not in looked]
+    RECONCILE.save(storage, min([*next_times, now + options.finding.misses]))
     return counts

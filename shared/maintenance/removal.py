@@ -63,12 +63,12 @@ def purge(context: PublishContext) -> Iterator[Purged]:
     Raises StorageUnavailable, CatalogUnavailable, CatalogRefused, and WriteConflict while another publisher holds the
     lease.
     """
-    most = context.publishing.batch
-    for entries in batches(processes_to_purge(context.storage), most):
+    batch_limit = context.publishing.batch
+    for entries in batches(processes_to_purge(context.storage), batch_limit):
         yield _purge_processes(context, entries)
-    for keys in batches(placeholders_to_purge(context), most):
-        done = remove_placeholders(context, keys)
-        yield Purged(placeholders=len(done.removed), kept=len(done.kept))
+    for keys in batches(placeholders_to_purge(context), batch_limit):
+        removal = remove_placeholders(context, keys)
+        yield Purged(placeholders=len(removal.removed), kept=len(removal.kept))
 
 
 def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) -> Purged:
@@ -76,8 +76,8 @@ def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) ->
     with turn(context):
         queue = {queued.target: queued for queued in read_queue(storage).entries}
         bound = context.after(calls_for_guids(len(entries)) + 1)  # one for what comes before them
-        begun: list[LedgerEntry] = []
-        left = 0
+        begun_entries: list[LedgerEntry] = []
+        number_left = 0
         for listed in entries:
             entry = ledger_entry(storage, listed.process)
             if entry.state is LedgerState.NOTHING:
@@ -85,18 +85,20 @@ def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) ->
             is_free = not entry.landing.is_open(now)
             writing = replace(entry, state=LedgerState.WRITING, landing=entry.landing.begun(now, bound))
             noted = put_entry(storage, writing) if is_free else None
-            begun += [noted] if noted else []
-            left += noted is None
-        guids = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry in begun])
-        lands = min((entry.landing.lands for entry in begun), default=now)
+            begun_entries += [noted] if noted else []
+            number_left += noted is None
+        guids = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry in begun_entries])
+        lands = min((entry.landing.lands for entry in begun_entries), default=now)
         if guids and not context.is_in_time(lands, calls_for_guids(len(guids))):
-            return Purged(left=left + len(begun))  # the calls could take effect too late: the next purge finds them
+            return Purged(
+                left=number_left + len(begun_entries)
+            )  # the calls could take effect too late: the next purge finds them
         if guids:
             catalog.remove(sorted(guids.values()))
         late = now + context.publishing.call_bound if catalog.may_still_land() else NEVER
         planner = Planner(context=context, headers=Headers(context=context))
-        purged = sum(_note_purged(context, planner, entry, queue.get(entry.process), late) for entry in begun)
-    return Purged(processes=purged, left=left + len(begun) - purged)
+        purged = sum(_note_purged(context, planner, entry, queue.get(entry.process), late) for entry in begun_entries)
+    return Purged(processes=purged, left=number_left + len(begun_entries) - purged)
 
 
 def _note_purged(
@@ -106,7 +108,7 @@ def _note_purged(
     the purge. What its marks are about is put on record.
     """
     storage = context.storage
-    gone = replace(
+    gone_entry = replace(
         entry,
         state=LedgerState.NOTHING,
         fingerprint="",
@@ -116,15 +118,15 @@ def _note_purged(
         landing=entry.landing.answered(late),
         because=PURGED,
     )
-    plan = Plan(queue_entry=queued or QueueEntry(target=entry.process), entry=gone, entity=None)
+    plan = Plan(queue_entry=queued or QueueEntry(target=entry.process), entry=gone_entry, entity=None)
     with suppress(InFlight, ContentLost):
         plan = planner.plan(queued) if queued else plan
-        settled = execute(storage, plan, replace(gone, forgotten=plan.entry.forgotten))
+        settled = execute(storage, plan, replace(gone_entry, forgotten=plan.entry.forgotten))
         if settled and queued:
             settle(storage, [Settled.of(settled.queue_entry)])
         storage.delete(SHADOW, QUEUE_PARTITION, entry.process)
         return settled is not None
-    return put_entry(storage, gone) is not None
+    return put_entry(storage, gone_entry) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,9 +148,9 @@ def is_unseen(entry: LedgerEntry, last: datetime | None, moment_before: datetime
 
 
 def unseen_processes(
-    storage: Storage, before: datetime, *, progress: Callable[[], None] = lambda: None
+    storage: Storage, latest: datetime, *, progress: Callable[[], None] = lambda: None
 ) -> Iterator[UnseenProcess]:
-    """The processes in the catalog without a contribution since `before`. Reads only; `progress` is called for each
+    """The processes in the catalog without a contribution since `latest`. Reads only; `progress` is called for each
     process that was read.
     """
     for process in read_processes(storage):
@@ -156,18 +158,18 @@ def unseen_processes(
         seen_span = replace(process, entry=replace(entry, retired=None)).seen  # a retirement may have been cut off
         last = seen_span.last if seen_span else None
         progress()
-        if last and is_unseen(entry, last, before):
+        if last and is_unseen(entry, last, latest):
             yield UnseenProcess(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)
 
 
-def retire(storage: Storage, chosen: UnseenProcess) -> bool:
+def retire(storage: Storage, unseen_process: UnseenProcess) -> bool:
     """Have the publisher remove a process from the catalog. False, and nothing changed, while a publisher writes it.
     Idempotent; a contribution made meanwhile brings the process back.
     """
-    entry = ledger_entry(storage, chosen.process)
-    if entry.state is not LedgerState.WRITTEN or not put_entry(storage, replace(entry, retired=chosen.last)):
+    entry = ledger_entry(storage, unseen_process.process)
+    if entry.state is not LedgerState.WRITTEN or not put_entry(storage, replace(entry, retired=unseen_process.last)):
         return False
-    enqueue(storage, [chosen.process])
+    enqueue(storage, [unseen_process.process])
     return True
 
 

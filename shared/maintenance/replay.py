@@ -216,7 +216,7 @@ def replay(
     Ends once `stopped`. The position is saved at the start, every hundred applications and when stopped, and deleted at
     the end. Raises StorageUnavailable; `last_position` then is where to go on.
     """
-    storage, here = processor.storage, begin
+    storage, position = processor.storage, begin
     etag = _CHECKPOINT.save(storage, begin)
     letters: dict[str, list[DeadLetter]] = {}
     for letter in dead_letters(storage):
@@ -225,12 +225,12 @@ def replay(
     number = 0
     for folder, application, runs in wanted_applications(storage, begin):
         if stopped():
-            _CHECKPOINT.save(storage, here)
+            _CHECKPOINT.save(storage, position)
             return
         yield from _replay_all_of(processor, application, runs, letters.pop(application, []))
-        here, number = replace(here, after=folder), number + 1
+        position, number = replace(position, after=folder), number + 1
         if number % _SAVE_EVERY == 0:
-            etag = _CHECKPOINT.save(storage, here)
+            etag = _CHECKPOINT.save(storage, position)
     _CHECKPOINT.clear(storage, etag)  # unless another replay has begun since
 
 
@@ -238,14 +238,14 @@ def wanted_applications(storage: Storage, begin: ReplayPosition) -> Iterator[tup
     """The applications of the wanted runs, each once: the folder that led to it, its id, and the runs of that folder as
     they are stored. Reads only.
     """
-    seen: set[str] = set()
+    seen_applications: set[str] = set()
     for run in stored_runs(storage, begin.wanted):
         if run.folder <= begin.after or not _fits(storage, run, begin.wanted):
             continue
         _, home = home_record(storage, run.application, run.run_id)
-        for application in {run.application, home} - seen:
+        for application in {run.application, home} - seen_applications:
             yield run.folder, application, (run,) if application == run.application else ()
-        seen |= {run.application, home}
+        seen_applications |= {run.application, home}
 
 
 def _fits(storage: Storage, run: StoredRun, wanted_run_filter: RunFilter) -> bool:
@@ -283,16 +283,15 @@ class ReplayedLetter:
 
 
 def replay_dead_letters(
-    processor: ApplicationProcessor, wanted: Callable[[DeadLetter], bool]
+    processor: ApplicationProcessor, is_selected: Callable[[DeadLetter], bool]
 ) -> Iterator[ReplayedLetter]:
-    """Compute the applications of the `wanted` dead letters again, once for all letters of an application, chosen or
-    not.
+    """Compute the applications of the selected dead letters again, once for all letters of an application.
 
     A letter is deleted once its event was used; else it stays, with its new error and a higher count. Raises
     StorageUnavailable.
     """
     storage = processor.storage
-    keys = {_key(letter) for letter in dead_letters(storage) if wanted(letter)}
+    keys = {_key(letter) for letter in dead_letters(storage) if is_selected(letter)}
     by_application: dict[str, list[DeadLetter]] = {}
     for letter in dead_letters(storage):
         if _key(letter) not in keys:
@@ -344,9 +343,9 @@ def _replay_all_of(
     except Exception as error:  # recorded in the letters: one application that fails blocks no other
         if not stored:
             raise
-        why = text_without_secrets(f"{type(error).__name__}: {error}")[:LONGEST_ERROR]
+        error_message = text_without_secrets(f"{type(error).__name__}: {error}")[:LONGEST_ERROR]
         for letter in stored:
-            count_again(storage, letter, replace(letter, error=why, last=datetime.now(UTC)))
+            count_again(storage, letter, replace(letter, error=error_message, last=datetime.now(UTC)))
             yield _failed(storage, letter)
         return
     yield replayed

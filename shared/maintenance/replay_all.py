@@ -82,9 +82,9 @@ def convert(storage: Storage, progress: Progress = no_progress) -> Iterator[str]
                 storage.delete(table, partition, row.key)
     letters = {letter.blob: letter for letter in dead_letters(storage)}
     for fact in counted(progress, "events", storage.blobs(EVENTS)):
-        if _BLOB.fullmatch(fact.name) and (packed := storage.get(EVENTS, fact.name)) is not None:
-            name = _name_now(fact.name, packed)
-            storage.put_new(EVENTS, name, packed)
+        if _BLOB.fullmatch(fact.name) and (compressed := storage.get(EVENTS, fact.name)) is not None:
+            name = _name_now(fact.name, compressed)
+            storage.put_new(EVENTS, name, compressed)
             if fact.name in letters:
                 storage.replace(DEAD_LETTERS, replace(letters[fact.name], blob=name).row())
             storage.delete_blob(EVENTS, fact.name)
@@ -94,21 +94,21 @@ def convert(storage: Storage, progress: Progress = no_progress) -> Iterator[str]
     for file in counted(progress, "files of the archive", names):
         if file not in indexes and index_of(file) not in indexes:
             for line in all_lines(storage, file):
-                packed = line.packed if line.event is None else gzip.compress(line.event.encode(), mtime=0)
+                compressed = line.packed if line.event is None else gzip.compress(line.event.encode(), mtime=0)
                 container = IGNORED if line.ignored else EVENTS
-                storage.put_new(container, _name_now(line.blob, packed or b""), packed or b"")
+                storage.put_new(container, _name_now(line.blob, compressed or b""), compressed or b"")
             storage.delete_blob(ARCHIVE, file)
             yield file
 
 
-def _name_now(name: str, packed: bytes) -> str:
+def _name_now(name: str, compressed: bytes) -> str:
     """The name that an event's blob has now, by the one before and its gzip."""
     parts = _BLOB.fullmatch(name)
     if not parts:
         return name
     application = parts["run"]
     with suppress(Refused, *DAMAGED):
-        application = stored(decode(gzip.decompress(packed)), parts["digest"]).application
+        application = stored(decode(gzip.decompress(compressed)), parts["digest"]).application
     return StoredEvent(
         application=application,
         run_id=parts["run"],
@@ -160,10 +160,10 @@ class Inventory:
         """How many events are stored."""
         return sum(application.events for application in self.applications.values())
 
-    def in_order(self, after: str = "") -> list[StoredApplication]:
+    def in_order(self, place_before: str = "") -> list[StoredApplication]:
         """The applications, the newest first, behind a place."""
         ordered = sorted(self.applications.values(), key=lambda application: application.place, reverse=True)
-        return [application for application in ordered if not after or application.place < after]
+        return [application for application in ordered if not place_before or application.place < place_before]
 
 
 def inventory(storage: Storage, progress: Progress = no_progress) -> Inventory:
@@ -253,20 +253,20 @@ def replay_all(
     in the publish queue. Raises StorageUnavailable and ArchiveMissing.
     """
     storage = processor.storage
-    here = begin or AllPosition(is_held=_is_empty(storage))
-    _CHECKPOINT.save(storage, here)
-    if here.is_held:
+    position = begin or AllPosition(is_held=_is_empty(storage))
+    _CHECKPOINT.save(storage, position)
+    if position.is_held:
         hold_publishing(storage, _HELD)
     SWEEP.clear(storage)  # the next sweep looks at all folders
-    work = _Work(context=context, processor=processor, stored=stored, is_held=here.is_held)
-    for number, application in enumerate(stored.in_order(here.after), start=1):
+    work = _Work(context=context, processor=processor, stored=stored, is_held=position.is_held)
+    for number, application in enumerate(stored.in_order(position.after), start=1):
         if stopped():
-            _CHECKPOINT.save(storage, here)
+            _CHECKPOINT.save(storage, position)
             return
         yield work.replay(application)
-        here = replace(here, after=application.place)
+        position = replace(position, after=application.place)
         if number % _SAVE_EVERY == 0:
-            _CHECKPOINT.save(storage, here)
+            _CHECKPOINT.save(storage, position)
     release_publishing(storage)
     note_versions(storage)
     _CHECKPOINT.clear(storage)
@@ -297,7 +297,9 @@ class _ArchivedHours:
             while len(self.hours) >= _MAX_HOURS:
                 del self.hours[next(iter(self.hours))]
             self.hours[hour] = list(archived_below(self.storage, hour))
-        archived = (one for one in self.hours[hour] if f"{one.run.folder}/".startswith(folder))
+        archived = (
+            archived_run for archived_run in self.hours[hour] if f"{archived_run.run.folder}/".startswith(folder)
+        )
         return list(runs_below(self.storage, folder, archived))
 
 

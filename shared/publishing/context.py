@@ -131,12 +131,12 @@ class Published:
         """Count processes that are in this state now."""
         setattr(self, state, getattr(self, state) + number)
 
-    def add(self, more: "Published") -> None:
+    def add(self, addition: "Published") -> None:
         """Add the counts of a later drain, and take over its error."""
         for state in ("written", "unchanged", "removed", "refused", "postponed", "held"):
-            self.count(state, getattr(more, state))
-        self.error = more.error
-        for sign, process in more.changes:
+            self.count(state, getattr(addition, state))
+        self.error = addition.error
+        for sign, process in addition.changes:
             self.note(sign, process)
 
     def note(self, sign: str, process: str) -> None:
@@ -198,8 +198,8 @@ def remove_placeholders(context: PublishContext, keys: Sequence[AssetKey], *, wa
 def remove_unlinked(context: PublishContext, keys: Sequence[AssetKey]) -> PlaceholderRemoval:
     """As `remove_placeholders`, where the lease is held already."""
     storage, rows = context.storage, context.assets
-    ours = context.catalog.placeholders(keys)
-    unlinked = {key: placeholder for key, placeholder in sorted(ours.items()) if not placeholder.links}
+    own_placeholders = context.catalog.placeholders(keys)
+    unlinked = {key: placeholder for key, placeholder in sorted(own_placeholders.items()) if not placeholder.links}
     if unlinked:
         for record in rows.read(storage, unlinked).values():
             if not record.scanned:
@@ -208,4 +208,4 @@ def remove_unlinked(context: PublishContext, keys: Sequence[AssetKey]) -> Placeh
         context.catalog.remove(
             [guid for placeholder in unlinked.values() for guid in (placeholder.guid, *placeholder.parts)]
         )
-    return PlaceholderRemoval(removed=frozenset(unlinked), kept=frozenset(ours.keys() - unlinked.keys()))
+    return PlaceholderRemoval(removed=frozenset(unlinked), kept=frozenset(own_placeholders.keys() - unlinked.keys()))

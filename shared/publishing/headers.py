@@ -85,7 +85,7 @@ class Part:
     def row(self, storage: Storage) -> Row:
         """As a row of `processes`; a long content is a blob, which is written first."""
         names = ("process", "application", "content", "stored")
-        values: dict[str, Value] = {**cells_of(self, without=names), **_CONTENT.pack(storage, self.loaded(storage))}
+        values: dict[str, Value] = {**cells_of(self, omitted=names), **_CONTENT.pack(storage, self.loaded(storage))}
         return Row(partition=self.process, key=self.application, values=values, etag=self.etag)
 
     @classmethod
@@ -175,8 +175,8 @@ class Headers:
         return self.states[application]
 
     def _read(self, application: str) -> ApplicationState:
-        opened = read_state(self.context.storage, application, self.context.memory)
-        state = opened.state if opened else _NO_STATE
+        state_read = read_state(self.context.storage, application, self.context.memory)
+        state = state_read.state if state_read else _NO_STATE
         self.activity[application] = max(filter(None, (state.active, state.last)), default=None)
         return state
 

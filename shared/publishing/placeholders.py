@@ -149,22 +149,22 @@ def place(context: PublishContext, assets: Iterable[Asset], *, lands: datetime) 
     """Create those of these assets that the catalog does not have. Returns the guids of all assets; those are missing
     that the catalog refused, or that could not be created before the time `lands`.
     """
-    rows, most = context.assets, context.publishing.batch
+    rows, batch_limit = context.assets, context.publishing.batch
     records = rows.read(context.storage, dict.fromkeys(asset.key for asset in assets))
     entities = {key: described(record) for key, record in sorted(records.items()) if not record.guid}
 
     def weigh(entity: AssetEntity) -> int:
         """The number of its entities: without its columns, if these are too many for a call."""
         number = weight(entity.type, entity.columns)
-        return number if number <= most else 1
+        return number if number <= batch_limit else 1
 
-    for batch in batches(entities.values(), most, weigh):
+    for batch in batches(entities.values(), batch_limit, weigh):
         if not context.is_in_time(lands, CALLS_TO_PLACE):
             break
-        created, whole = _created(context.catalog, batch, most)
+        created, whole_keys = _created(context.catalog, batch, batch_limit)
         for entity in batch:
             if entity.key in created:
-                is_whole = entity.key in whole or not entity.columns
+                is_whole = entity.key in whole_keys or not entity.columns
                 record = structs.replace(
                     records[entity.key],
                     guid=created[entity.key],
@@ -262,9 +262,9 @@ def _compare(context: PublishContext, outdated: _Outdated, description: Descript
         if len(batch) == 1:
             continue  # it is read when it is described
         options.heartbeat()
-        bare = frozenset(outdated[key][0].own for key in batch if _is_bare(*outdated[key]))
+        bare_keys = frozenset(outdated[key][0].own for key in batch if _is_bare(*outdated[key]))
         try:
-            up_to_date = context.catalog.up_to_date([outdated[key][1] for key in batch], bare=bare)
+            up_to_date = context.catalog.up_to_date([outdated[key][1] for key in batch], bare=bare_keys)
         except CatalogUnavailable as error:
             description.unavailable = error
             return
@@ -322,6 +322,6 @@ def _shown(
     context: PublishContext, record: AssetRecord, entity: AssetEntity, landing: Landing, description: Description
 ) -> AssetRecord:
     """The record of a placeholder that shows what it should."""
-    if again := landing.repeats_at(context.publishing.now()):
-        description.later[asset_key(record.own)] = again
+    if next_landing := landing.repeats_at(context.publishing.now()):
+        description.later[asset_key(record.own)] = next_landing
     return structs.replace(record, shown=shown_digest(entity), with_columns=bool(entity.columns), landing=landing)

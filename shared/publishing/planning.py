@@ -146,9 +146,9 @@ def forgettable(
     Those of applications that one which is closed without failure supersedes, and those of closed applications whose
     contents (`loaded`, by application) later closed ones contribute too.
     """
-    gone: list[Part] = []
+    gone_parts: list[Part] = []
     is_superseded = False
-    later: dict[str, datetime] = {}
+    last_seen_later: dict[str, datetime] = {}
     contributing = (part for part in parts if part.seen)
     for part in sorted(contributing, key=lambda part: (part.began or now, part.application), reverse=True):
         contributions = loaded[part.application].contributions if part.application in loaded else ()
@@ -158,15 +158,15 @@ def forgettable(
             else {}
         )
         is_repeated = bool(last_seen) and all(
-            digest in later and last <= later[digest] for digest, last in last_seen.items()
+            digest in last_seen_later and last <= last_seen_later[digest] for digest, last in last_seen.items()
         )
         if is_superseded or is_repeated:
-            gone.append(part)
+            gone_parts.append(part)
         elif part.closed:
-            later |= last_seen
+            last_seen_later |= last_seen
             last = max(moment for moment in (part.seen_last, part.last, part.active) if moment)
             is_superseded = part.ended == _COMPLETE or (part.ended is None and last + patience.quiet <= now)
-    return tuple(gone[:_OPERATIONS])
+    return tuple(gone_parts[:_OPERATIONS])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,10 +258,10 @@ class Planner:
         total, loaded = current(self.context.storage, rows, options, self.headers)
         process = published(total.process)
         entity = process_entity(process, with_indirect=options.with_indirect) if process else None
-        gone = forgettable(rows.parts.values(), now, options.patience, loaded)
-        writes = tuple(self._writes(renewed, gone))
+        gone_parts = forgettable(rows.parts.values(), now, options.patience, loaded)
+        writes = tuple(self._writes(renewed, gone_parts))
         forgotten = rows.entry.forgotten
-        for part in gone:
+        for part in gone_parts:
             forgotten = forgotten.with_application(part.seen, part.loaded(self.context.storage).starts)
         landing = rows.entry.landing
         latest = latest_runs(loaded)
@@ -272,7 +272,7 @@ class Planner:
             process=process,
             unresolved_fingerprint=entity.fingerprint if entity else "",
             revisit=min(filter(None, (total.revisit, landing.repeats_at(now))), default=None),
-            is_pulled=bool(renewed or gone),
+            is_pulled=bool(renewed or gone_parts),
             writes=writes,
             runs=tuple(run.run_id for _, run in latest[:_MAX_RUNS]),
             latest=latest[0] if latest else None,
@@ -301,9 +301,9 @@ class Planner:
                 renewed[application] = part_of(application, state, rows.key, content, stored.etag if stored else "")
         return replace(rows, parts={**rows.parts, **renewed}), list(renewed.values())
 
-    def _writes(self, renewed: Iterable[Part], gone: Collection[Part]) -> Iterator[Operation]:
+    def _writes(self, renewed: Iterable[Part], gone_parts: Collection[Part]) -> Iterator[Operation]:
         """The operations on parts: those without contributions are not stored."""
-        forgotten = {part.application: part for part in (*(part for part in renewed if part.seen is None), *gone)}
+        forgotten = {part.application: part for part in (*(part for part in renewed if part.seen is None), *gone_parts)}
         for part in renewed:
             if part.application not in forgotten:
                 kind = OperationKind.REPLACE if part.etag else OperationKind.INSERT
@@ -366,4 +366,4 @@ def statement_of(storage: Storage, application: str, run_id: str) -> str:
 
 def _events(storage: Storage, run_id: str, references: tuple[str, ...]) -> tuple[Event, ...]:
     blobs = (storage.get(EVENTS, event_of_reference(run_id, reference).blob) for reference in references)
-    return tuple(decode(gzip.decompress(packed)) for packed in blobs if packed)
+    return tuple(decode(gzip.decompress(compressed)) for compressed in blobs if compressed)

@@ -103,9 +103,9 @@ class _Drain:
         while True:
             began = self._options.seconds()
             queue = self._look(queue or self._read(), is_old=queue is not None)
-            due = _due(queue, self._options, self.in_flight)
+            due_entries = _due(queue, self._options, self.in_flight)
             try:
-                if due and not self._publish(due, queue):
+                if due_entries and not self._publish(due_entries, queue):
                     return False
             except WriteConflict as error:
                 _LOG.warning("publishing ends, since another publisher has begun error=%s", error)
@@ -114,7 +114,7 @@ class _Drain:
                 waits += 1
                 self.in_flight.clear()
                 self._options.rest(self._options.debounce.total_seconds() * _FIRST_PAUSE)
-            elif not due or self._options.seconds() - began < _SHORT:
+            elif not due_entries or self._options.seconds() - began < _SHORT:
                 return True
 
     def _look(self, queue: PublishQueue, *, is_old: bool) -> PublishQueue:
@@ -139,17 +139,17 @@ class _Drain:
     def _read(self) -> PublishQueue:
         return read_queue(self._storage, now=self._options.now())
 
-    def _publish(self, due: Sequence[QueueEntry], queue: PublishQueue) -> bool:
+    def _publish(self, due_entries: Sequence[QueueEntry], queue: PublishQueue) -> bool:
         """Publish these entries: processes; then data sets, whose columns depend on all processes. False if the session
         ended before, or the catalog is unavailable. Raises WriteConflict.
         """
         self._planned, self._removals = [], []
         progress = self._published.progress
         self._failures = queue.failures if queue.paused else 0
-        self._settler.begin(due)
+        self._settler.begin(due_entries)
         self._context.assets.claim(self._storage, queue.owner)
-        noted = self._noted([entry for entry in due if entry.is_asset])
-        for batch, publish in self._steps([entry for entry in due if not entry.is_asset], noted):
+        noted = self._noted([entry for entry in due_entries if entry.is_asset])
+        for batch, publish in self._steps([entry for entry in due_entries if not entry.is_asset], noted):
             if self._options.stopped() or not self._session.may_continue():
                 return False
             concerned = [*(plan.queue_entry for plan in self._planned), *batch]
@@ -160,8 +160,8 @@ class _Drain:
                 self._context.assets.flush(self._storage)
                 is_saved = isinstance(error, CatalogUnavailable) and error.made_progress
                 is_vain = self._published.progress == progress and not is_saved
-                more = is_vain and batch_size(self._options.batch, self._failures) > 1
-                self._settler.pause(concerned, error, self._failures + more)
+                further_failures = is_vain and batch_size(self._options.batch, self._failures) > 1
+                self._settler.pause(concerned, error, self._failures + further_failures)
                 return False
             self._failures = max(0, self._failures - 1)
             self._options.note(self._published)
@@ -215,23 +215,23 @@ class _Drain:
         for batch, _ in self._batches(assets):
             yield batch, partial(describe, batch)
 
-    def _batches(self, due: Sequence[QueueEntry]) -> Iterator[tuple[Sequence[QueueEntry], bool]]:
+    def _batches(self, due_entries: Sequence[QueueEntry]) -> Iterator[tuple[Sequence[QueueEntry], bool]]:
         """Entries with equally many failed attempts together, in smaller batches the more there were; then each entry
         by itself that the catalog refused in a call of its own. With each batch, whether a call is to be made after it
         even if it is not full.
         """
         groups: dict[int, list[QueueEntry]] = {}
-        for entry in due:
+        for entry in due_entries:
             if not entry.isolated:
                 groups.setdefault(entry.attempts, []).append(entry)
         for attempts, group in sorted(groups.items()):
             start = 0
             while start < len(group):
-                most = min(batch_size(self._options.batch, self._failures), len(group))
-                end = start + batch_size(most, attempts)
+                batch_limit = min(batch_size(self._options.batch, self._failures), len(group))
+                end = start + batch_size(batch_limit, attempts)
                 yield group[start:end], bool(attempts or self._failures or end >= len(group))
                 start = end
-        yield from (([entry], True) for entry in due if entry.isolated)
+        yield from (([entry], True) for entry in due_entries if entry.isolated)
 
     def _remove(self, plan: Plan) -> None:
         self._settler.refuse(self._writer.remove(plan))

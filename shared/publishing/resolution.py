@@ -114,17 +114,22 @@ class Lookup:
         hits: dict[AssetKey, tuple[Candidate, str]] = {}
         for step in range(2):
             choices = {key: candidates(*key, also)[step] for key, also in self.names.items() if key not in hits}
-            there = catalog.look_up(dict.fromkeys(choice.key for some in choices.values() for choice in some))
+            nodes = catalog.look_up(
+                dict.fromkeys(choice.key for alternatives in choices.values() for choice in alternatives)
+            )
             options.heartbeat()
-            placed |= {key: there[key].guid for key in choices if key in there and there[key].placed}
-            for key, some in choices.items():
-                hit = next((choice for choice in some if choice.key in there and not there[choice.key].placed), None)
+            placed |= {key: nodes[key].guid for key in choices if key in nodes and nodes[key].placed}
+            for key, candidates_of_key in choices.items():
+                hit = next(
+                    (choice for choice in candidates_of_key if choice.key in nodes and not nodes[choice.key].placed),
+                    None,
+                )
                 if hit:
-                    hits[key] = hit, there[hit.key].guid
+                    hits[key] = hit, nodes[hit.key].guid
         rivals: dict[AssetKey, tuple[AssetKey, ...]] = {}
         if options.finding.search:
-            more, rivals = self._search([key for key in self.names if key not in hits])
-            hits |= more
+            found_by_search, rivals = self._search([key for key in self.names if key not in hits])
+            hits |= found_by_search
         now = options.now()
         return {
             key: AssetRecord(
@@ -152,14 +157,15 @@ class Lookup:
             for key in [key for key, text in words.items() if text in nodes]:
                 best[key] = self.searched[key] = _best(key, nodes[words[key]])
         self.context.publishing.heartbeat()
-        there = self.context.catalog.look_up(dict.fromkeys(name for names in best.values() for name in names))
+        looked_up = self.context.catalog.look_up(dict.fromkeys(name for names in best.values() for name in names))
         scanned = {
-            key: [name for name in names if name in there and not there[name].placed] for key, names in best.items()
+            key: [name for name in names if name in looked_up and not looked_up[name].placed]
+            for key, names in best.items()
         }
         hits = {
-            key: (Candidate(type=name[0], qualified_name=name[1], because=BY_SEARCH), there[name].guid)
-            for key, (name, *others) in ((key, names) for key, names in scanned.items() if names)
-            if not others
+            key: (Candidate(type=name[0], qualified_name=name[1], because=BY_SEARCH), looked_up[name].guid)
+            for key, (name, *further_names) in ((key, names) for key, names in scanned.items() if names)
+            if not further_names
         }
         return hits, {key: tuple(names[:_MAX_RIVALS]) for key, names in scanned.items() if len(names) > 1}
 
@@ -167,11 +173,11 @@ class Lookup:
         """The results of a search for each text: many texts in a call, fewer where there are too many results."""
         catalog = self.context.catalog
 
-        def search(some: Sequence[str]) -> Mapping[str, Sequence[Node]] | None:
+        def search(some_names: Sequence[str]) -> Mapping[str, Sequence[Node]] | None:
             self.context.publishing.heartbeat()
-            if len(some) == 1:
-                return {some[0]: catalog.search(some[0], _MAX_RESULTS)}
-            return catalog.search_all(some)
+            if len(some_names) == 1:
+                return {some_names[0]: catalog.search(some_names[0], _MAX_RESULTS)}
+            return catalog.search_all(some_names)
 
         for batch in batches(texts, _MAX_TEXTS):
             yield from halved(batch, search)
@@ -220,12 +226,12 @@ def resolve_names(process: Process, records: Mapping[AssetKey, AssetRecord]) -> 
     inputs = tuple(asset for asset in _named(process.inputs, finals) if asset.key not in sinks)
     if not inputs:
         return None
-    read = {asset.qualified_name for asset in inputs}
+    read_names = {asset.qualified_name for asset in inputs}
     edges = (
         structs.replace(edge, input=_column(edge.input, names), output=_column(edge.output, names))
         for edge in process.columns
     )
-    columns = tuple(sorted({edge for edge in edges if edge.input.qualified_name in read}))
+    columns = tuple(sorted({edge for edge in edges if edge.input.qualified_name in read_names}))
     return structs.replace(process, inputs=inputs, outputs=outputs, columns=columns)
 
 

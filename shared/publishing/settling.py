@@ -29,9 +29,9 @@ _T = TypeVar("_T")
 _FIRST, _SECOND = 1, 2
 
 
-def batch_size(most: int, failures: int) -> int:
-    """How many of `most` items to send after so many failures: all after the first, then half as many each time."""
-    return max(1, most >> max(0, failures - 1))
+def batch_size(limit: int, failures: int) -> int:
+    """How many of `limit` items to send after so many failures: all after the first, then half as many each time."""
+    return max(1, limit >> max(0, failures - 1))
 
 
 def shrink_to_fit(items: Sequence[_T], fits: Callable[[Sequence[_T]], bool]) -> Sequence[_T]:
@@ -70,16 +70,18 @@ class Bisection(Generic[_T]):
 
     def answered(self, refused: Sequence[_T], *, final: Sequence[_T] = ()) -> None:
         """Note what was refused of the call that was given last: to be sent again (as it is now), or `final`."""
-        sent, half = len(self._current.items), self._current.half
-        whole = (*refused, *final) if len(refused) + len(final) == sent else ()
-        self.choked = (*self._refused_half, *whole) if half == _SECOND and self._refused_half and whole else ()
-        self._refused_half = whole if half == _FIRST else ()
-        if sent == 1 or not refused:
+        number_sent, half = len(self._current.items), self._current.half
+        half_errors = (*refused, *final) if len(refused) + len(final) == number_sent else ()
+        self.choked = (
+            (*self._refused_half, *half_errors) if half == _SECOND and self._refused_half and half_errors else ()
+        )
+        self._refused_half = half_errors if half == _FIRST else ()
+        if number_sent == 1 or not refused:
             return
-        if len(refused) < sent:
+        if len(refused) < number_sent:
             self._pending.append(_Call(items=refused))
             return
-        middle = (sent + 1) // 2
+        middle = (number_sent + 1) // 2
         self._pending.append(_Call(items=refused[:middle], half=_FIRST))
         self._pending.append(_Call(items=refused[middle:], half=_SECOND))
 
@@ -196,9 +198,12 @@ class Settler:
     def finish_plans(self, plans: Iterable[Plan], state: str) -> None:
         """Take processes in this state off the queue; they are looked at again when time may change them."""
         plans, now = list(plans), self.context.publishing.now()
-        later = [filter(None, (plan.revisit, plan.entry.landing.repeats_at(now))) for plan in plans]
+        later_times = [filter(None, (plan.revisit, plan.entry.landing.repeats_at(now))) for plan in plans]
         self.finish(
-            [Settled.of(plan.queue_entry, min(times, default=None)) for plan, times in zip(plans, later, strict=True)]
+            [
+                Settled.of(plan.queue_entry, min(times, default=None))
+                for plan, times in zip(plans, later_times, strict=True)
+            ]
         )
         for plan in plans:
             self.report(plan, state)
@@ -223,12 +228,12 @@ class Settler:
         `on_record`: what its marks are about is on record, so they go.
         """
         self.published.refused += 1
-        later = replace(self._failed(entry, error, self.context.publishing.backoff), isolated=isolated)
+        later_entry = replace(self._failed(entry, error, self.context.publishing.backoff), isolated=isolated)
         if on_record:
-            self.finish([Settled(entry=entry, later=later)])
+            self.finish([Settled(entry=entry, later=later_entry)])
         else:
-            self.put(later)
-        _LOG.error("process put off process=%s error=%s", entry.target, later.error)
+            self.put(later_entry)
+        _LOG.error("process put off process=%s error=%s", entry.target, later_entry.error)
 
     def refuse(self, refusals: Iterable[Refusal]) -> None:
         """Retry what the catalog refused in a call of its own later, alone."""
@@ -243,10 +248,10 @@ class Settler:
         """
         untried, now = map(self._asset, description.untried), self.context.publishing.now()
         self.finish([Settled(entry=entry, later=replace(entry, since=entry.since or now)) for entry in untried])
-        for key, due in sorted(description.later.items()):
+        for key, due_time in sorted(description.later.items()):
             entry = self._asset(key)
-            later = QueueEntry(target=entry.target, due=due, revisit=True)
-            self.finish([Settled(entry=entry, later=later, is_published=True)])
+            later_entry = QueueEntry(target=entry.target, due=due_time, revisit=True)
+            self.finish([Settled(entry=entry, later=later_entry, is_published=True)])
         for key, error in sorted(description.errors.items()):
             is_refused = isinstance(error, CatalogRefused) and not error.no_access
             self.put_off(self._asset(key), error, isolated=is_refused, on_record=True)
@@ -273,8 +278,8 @@ class Settler:
         )
 
     def _failed(self, entry: QueueEntry, error: Exception, backoff: Backoff) -> QueueEntry:
-        due = self.context.publishing.now() + backoff.delay(entry.attempts, entry.target)
-        return replace(entry, due=due, attempts=entry.attempts + 1, error=error_text(error), revisit=False)
+        due_time = self.context.publishing.now() + backoff.delay(entry.attempts, entry.target)
+        return replace(entry, due=due_time, attempts=entry.attempts + 1, error=error_text(error), revisit=False)
 
     def report(self, plan: Plan, state: str, reason: str = "") -> None:
         """Report the outcome for a queued process: its state, and the reason of a refusal."""

@@ -97,8 +97,12 @@ class CatalogWriter:
         """
         rows, storage = self.context.assets, self.context.storage
         records = [record for record in rows.read(storage, self.records).values() if record.guid]
-        there = self.context.catalog.look_up([record.key for record in records])
-        stale = [record for record in records if record.key not in there or there[record.key].guid != record.guid]
+        catalog_nodes = self.context.catalog.look_up([record.key for record in records])
+        stale = [
+            record
+            for record in records
+            if record.key not in catalog_nodes or catalog_nodes[record.key].guid != record.guid
+        ]
         for record in stale:
             rows.put(structs.replace(record, at=NEVER))
         return bool(stale)
@@ -110,16 +114,16 @@ class CatalogWriter:
         another publisher's. Raises CatalogRefused without access, and CatalogUnavailable.
         """
         refused = [refusal for plan in plans if plan.entity is None for refusal in self._nothing_left(plan)]
-        begun = self._begin([plan for plan in plans if plan.entity])
-        if not begun:
+        begun_plans = self._begin([plan for plan in plans if plan.entity])
+        if not begun_plans:
             return refused
         try:
-            return [*refused, *self._send(begun)]
+            return [*refused, *self._send(begun_plans)]
         except (CatalogRefused, CatalogUnavailable) as error:
             if isinstance(error, CatalogUnavailable) and not error.over:
-                self._shorten_landings(begun)
+                self._shorten_landings(begun_plans)
                 raise
-            requeued = self._requeue(begun, error, sent=len(begun))
+            requeued = self._requeue(begun_plans, error, number_sent=len(begun_plans))
             if error.no_access if isinstance(error, CatalogRefused) else not error.blames:
                 raise
             return [*refused, *requeued]
@@ -150,45 +154,49 @@ class CatalogWriter:
                 ),
             )
 
-        begun = list(self.context.publishing.parallel.each(begin, plans))
-        for plan, result in zip(plans, begun, strict=True):
+        begun_plans = list(self.context.publishing.parallel.each(begin, plans))
+        for plan, result in zip(plans, begun_plans, strict=True):
             if result is None:
                 self.settler.report(plan, "overtaken")
-        return [plan for plan in begun if plan]
+        return [plan for plan in begun_plans if plan]
 
-    def _send(self, begun: Sequence[Plan]) -> list[Refusal]:
+    def _send(self, begun_plans: Sequence[Plan]) -> list[Refusal]:
         """Call the catalog, and note its answer for each plan."""
         context, catalog = self.context, self.context.catalog
-        lands = min(plan.entry.landing.lands for plan in begun)
-        touched = frozenset(key for plan in begun for key in report_columns(context, plan))
-        guids = place(context, [asset for plan in begun for asset in plan.assets], lands=lands)
-        ready = [plan for plan in begun if plan.entity and guids.keys() >= {*plan.entity.inputs, *plan.entity.outputs}]
-        entities = [plan.entity for plan in ready if plan.entity]
+        lands = min(plan.entry.landing.lands for plan in begun_plans)
+        touched_columns = frozenset(key for plan in begun_plans for key in report_columns(context, plan))
+        guids = place(context, [asset for plan in begun_plans for asset in plan.assets], lands=lands)
+        ready_plans = [
+            plan for plan in begun_plans if plan.entity and guids.keys() >= {*plan.entity.inputs, *plan.entity.outputs}
+        ]
+        entities = [plan.entity for plan in ready_plans if plan.entity]
         if not context.is_in_time(lands, catalog.calls_to_write(entities)):
             return []  # the call might not be over by then: these are planned again after that
-        written_processes = catalog.write_processes(entities, guids) if ready else {}
+        written_processes = catalog.write_processes(entities, guids) if ready_plans else {}
         late = self._late()
-        taken = [
+        taken_plans = [
             (plan, _written(plan, written_processes[plan.entry.qualified_name], late))
-            for plan in ready
+            for plan in ready_plans
             if written_processes.get(plan.entry.qualified_name)
         ]
-        self._end(taken, touched, "written")
-        left = [plan for plan in begun if not written_processes.get(plan.entry.qualified_name)]
+        self._end(taken_plans, touched_columns, "written")
+        remaining_plans = [plan for plan in begun_plans if not written_processes.get(plan.entry.qualified_name)]
         error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
-        return self._requeue(left, error, sent=len(begun))
+        return self._requeue(remaining_plans, error, number_sent=len(begun_plans))
 
-    def _end(self, plans: Sequence[tuple[Plan, LedgerEntry | None]], touched: Iterable[str], state: str) -> None:
+    def _end(
+        self, plans: Sequence[tuple[Plan, LedgerEntry | None]], touched_columns: Iterable[str], state: str
+    ) -> None:
         """End plans in this state with their ledger entries, after the placeholders that they touched are described.
 
         Raises CatalogUnavailable, and CatalogRefused without access, where these can't be described.
         """
-        description = describe(self.context, touched)
+        description = describe(self.context, touched_columns)
         self.settler.note(description)
         storage = self.context.storage
-        ended = list(self.context.publishing.parallel.each(lambda item: execute(storage, *item), plans))
-        self.settler.finish_plans(filter(None, ended), state)
-        for (plan, _), result in zip(plans, ended, strict=True):
+        entries = list(self.context.publishing.parallel.each(lambda item: execute(storage, *item), plans))
+        self.settler.finish_plans(filter(None, entries), state)
+        for (plan, _), result in zip(plans, entries, strict=True):
             if result is None:
                 self.settler.report(plan, "overtaken")
         if description.unavailable:
@@ -211,7 +219,7 @@ class CatalogWriter:
         options = self.context.publishing
         return options.now() + options.call_bound if self.context.catalog.may_still_land() else NEVER
 
-    def _shorten_landings(self, begun: Sequence[Plan]) -> None:
+    def _shorten_landings(self, begun_plans: Sequence[Plan]) -> None:
         """After a call without an answer: wait for that call only, since no further one of this write follows."""
         options = self.context.publishing
 
@@ -219,26 +227,26 @@ class CatalogWriter:
             landing = plan.entry.landing.unanswered(options.now(), options.call_bound)
             put_entry(self.context.storage, replace(plan.entry, landing=landing))
 
-        options.parallel.all(shorten, begun)
+        options.parallel.all(shorten, begun_plans)
 
     def _requeue(
-        self, begun: Sequence[Plan], error: CatalogRefused | CatalogUnavailable, *, sent: int
+        self, begun_plans: Sequence[Plan], error: CatalogRefused | CatalogUnavailable, *, number_sent: int
     ) -> list[Refusal]:
-        """Prepare what was not written in a call of `sent` plans for the next call. Of all but new processes without
-        access the state is unknown (one that was there may have been deleted to be recreated), so the ledger keeps
-        saying *writing*, but nobody waits for it.
+        """Prepare what was not written in a call of `number_sent` plans for the next one. Of all but new processes
+        without access the state is unknown (one that was there may have been deleted to be recreated), so the ledger
+        keeps saying *writing*, but nobody waits for it.
         """
         no_access = isinstance(error, CatalogRefused) and error.no_access
         late = self._late()
         refusals = []
-        for plan in begun:
+        for plan in begun_plans:
             is_new = no_access and not plan.entry.guid and not plan.was_interrupted
             state = LedgerState.NOTHING if is_new else LedgerState.WRITING
             entry = put_entry(
                 self.context.storage, replace(plan.entry, state=state, landing=plan.entry.landing.answered(late))
             )
             if entry:
-                refusals.append(Refusal(plan=replace(plan, entry=entry), error=error, isolated=sent == 1))
+                refusals.append(Refusal(plan=replace(plan, entry=entry), error=error, isolated=number_sent == 1))
         return refusals
 
     def _nothing_left(self, plan: Plan) -> list[Refusal]:
@@ -256,8 +264,8 @@ class CatalogWriter:
         for plan in plans:
             note_writes(self.context, plan)
         reporting = [plan for plan in plans if reports_new_columns(plan)]
-        touched = [key for plan in reporting for key in report_columns(self.context, plan)]
-        self._end([(plan, kept_entry(plan)) for plan in plans], touched, "unchanged")
+        touched_columns = [key for plan in reporting for key in report_columns(self.context, plan)]
+        self._end([(plan, kept_entry(plan)) for plan in plans], touched_columns, "unchanged")
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.
@@ -266,18 +274,18 @@ class CatalogWriter:
         """
         context, settler = self.context, self.settler
         landing = plan.entry.landing.begun(context.publishing.now(), context.after(2))
-        begun = execute(context.storage, plan, replace(plan.entry, state=LedgerState.WRITING, landing=landing))
-        if begun is None or not context.is_in_time(landing.lands):
+        begun_plan = execute(context.storage, plan, replace(plan.entry, state=LedgerState.WRITING, landing=landing))
+        if begun_plan is None or not context.is_in_time(landing.lands):
             settler.report(plan, "overtaken")
             return []
         try:
-            context.catalog.delete_process(begun.entry.qualified_name)
+            context.catalog.delete_process(begun_plan.entry.qualified_name)
         except CatalogRefused as error:
             if error.no_access:
                 raise
-            return [Refusal(plan=begun, error=error, isolated=True)]
+            return [Refusal(plan=begun_plan, error=error, isolated=True)]
         entry = replace(
-            begun.entry,
+            begun_plan.entry,
             state=LedgerState.NOTHING,
             fingerprint="",
             schemas="",
@@ -285,8 +293,8 @@ class CatalogWriter:
             guid="",
             landing=landing.answered(self._late()),
         )
-        gone = replace(begun, process=None)
-        self._end([(gone, entry)], report_columns(context, gone), "removed")
+        gone_plan = replace(begun_plan, process=None)
+        self._end([(gone_plan, entry)], report_columns(context, gone_plan), "removed")
         return []
 
 

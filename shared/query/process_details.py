@@ -59,9 +59,9 @@ def catalog_differences(
         elif name not in held_processes:
             differences[name] = CatalogDifference(absent=_why_absent(storage, name))
         else:
-            expected, found = set(_parts(entity)), set(_parts(held_processes[name].entity))
+            expected, held_parts = set(_parts(entity)), set(_parts(held_processes[name].entity))
             differences[name] = CatalogDifference(
-                lacks=tuple(sorted(expected - found)), further=tuple(sorted(found - expected))
+                lacks=tuple(sorted(expected - held_parts)), further=tuple(sorted(held_parts - expected))
             )
     return differences
 
@@ -126,8 +126,8 @@ def sourceless_writes(
     for rows in read_processes(storage):
         pairs = tuple(contents_of(storage, rows))
         outputs = {asset for content, _ in pairs for asset in content.outputs}
-        read = {asset.qualified_name for content, _ in pairs for asset in sources(content)}
-        if not pairs or read - {asset.qualified_name for asset in outputs} or not any(map(fits, outputs)):
+        read_names = {asset.qualified_name for content, _ in pairs for asset in sources(content)}
+        if not pairs or read_names - {asset.qualified_name for asset in outputs} or not any(map(fits, outputs)):
             continue
         content, latest = max(pairs, key=lambda pair: (pair[1].time, pair[1].run_id) if pair[1] else _NEVER)
         reason = _source_missing(storage, options, rows)

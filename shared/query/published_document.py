@@ -126,10 +126,10 @@ def document_age(storage: Storage, now: datetime) -> DocumentAge | None:
     newest = DOCUMENT.load(storage)
     if newest is None:
         return None
-    left = [mark.left for mark in document_marks(storage)]
-    oldest = min(left, default=None)
+    mark_times = [mark.left for mark in document_marks(storage)]
+    oldest = min(mark_times, default=None)
     is_stale = oldest is not None and now - oldest > STALE
-    return DocumentAge(made=newest.made, waiting=len(left), oldest=oldest, is_stale=is_stale)
+    return DocumentAge(made=newest.made, waiting=len(mark_times), oldest=oldest, is_stale=is_stale)
 
 
 def document_waiting(storage: Storage, now: datetime) -> DocumentResult:
@@ -138,9 +138,9 @@ def document_waiting(storage: Storage, now: datetime) -> DocumentResult:
 
 
 def _waiting(marks: Iterable[Mark], now: datetime) -> DocumentResult:
-    left = [mark.left for mark in marks]
-    oldest = max((now - min(left)).total_seconds(), 0.0) if left else 0.0
-    return DocumentResult(document_waiting=len(left), document_oldest=round(oldest, 3))
+    mark_times = [mark.left for mark in marks]
+    oldest = max((now - min(mark_times)).total_seconds(), 0.0) if mark_times else 0.0
+    return DocumentResult(document_waiting=len(mark_times), document_oldest=round(oldest, 3))
 
 
 def publish_document(
@@ -159,9 +159,9 @@ def publish_document(
 
 def stored_parts(storage: Storage, blob: str) -> dict[str, PublishedPart] | None:
     """The parts of a document by key; None where these are gone, damaged or of another version."""
-    packed = storage.get(PUBLISHED, blob)
+    compressed = storage.get(PUBLISHED, blob)
     try:
-        parts = _DECODER.decode(gzip.decompress(packed)) if packed else None
+        parts = _DECODER.decode(gzip.decompress(compressed)) if compressed else None
     except (OSError, EOFError, zlib.error, msgspec.DecodeError):
         return None
     if parts is None or (parts.format, parts.document) != (_FORMAT, FORMAT):
@@ -194,7 +194,7 @@ class _Publication:
         tested = {mark.asset for mark in marks if mark.asset}
         parts = tuple(self._all() if stored is None else self._renewed(stored, changed, tested))
         data = encoded(self._document(parts))
-        published = self._write(newest, data, parts, now, began, foreign=foreign_blob, whole=stored is None)
+        published = self._write(newest, data, parts, now, began, foreign=foreign_blob, is_whole=stored is None)
         clear_marks(self.storage, marks)
         return published
 
@@ -250,14 +250,14 @@ class _Publication:
         began: float,
         *,
         foreign: str,
-        whole: bool,
+        is_whole: bool,
     ) -> bool:
         digest = digest_of(data)
         is_same = newest is not None and newest.blob.endswith(f"-{digest}.json.gz")
         blob = newest.blob if newest and is_same else f"{NEWEST}{stamp(now)}-{digest}.json.gz"
         name = f"{PARTS}{stamp(now)}.msgpack.gz"
-        packed = msgspec.msgpack.encode(_Parts(format=_FORMAT, document=FORMAT, parts=parts))
-        self.storage.put_new(PUBLISHED, name, gzip.compress(packed, 6, mtime=0))
+        compressed = msgspec.msgpack.encode(_Parts(format=_FORMAT, document=FORMAT, parts=parts))
+        self.storage.put_new(PUBLISHED, name, gzip.compress(compressed, 6, mtime=0))
         if not is_same:
             self._keep_daily(newest, now)
             self.storage.put_new(PUBLISHED, blob, gzip.compress(data, 6, mtime=0))
@@ -267,14 +267,14 @@ class _Publication:
             at=newest.at if newest and is_same else now,
             made=now,
             seconds=round(self.seconds() - began, 3),
-            whole=now.date() if whole or newest is None else newest.whole,
+            whole=now.date() if is_whole or newest is None else newest.whole,
             foreign=foreign,
         )
         DOCUMENT.save(self.storage, position)
-        kept = {blob, name, newest.blob if newest else ""}
+        kept_blobs = {blob, name, newest.blob if newest else ""}
         for folder in (NEWEST, PARTS):
             for fact in list(self.storage.blobs(PUBLISHED, folder)):
-                if fact.name not in kept:
+                if fact.name not in kept_blobs:
                     self.storage.delete_blob(PUBLISHED, fact.name)
         return not is_same
 
@@ -282,31 +282,31 @@ class _Publication:
         """Keep the document before, if it was the last one of its day, and forget those that are too old."""
         if newest is None or newest.at.date() == now.date():
             return
-        day, packed = newest.at.date(), self.storage.get(PUBLISHED, newest.blob)
-        if packed:
-            small = self._difference(day, packed)
-            self.storage.put_new(PUBLISHED, *(small or (daily_document(day), packed)))
+        day, compressed = newest.at.date(), self.storage.get(PUBLISHED, newest.blob)
+        if compressed:
+            small = self._difference(day, compressed)
+            self.storage.put_new(PUBLISHED, *(small or (daily_document(day), compressed)))
         names = [fact.name for fact in self.storage.blobs(PUBLISHED, DAILY)]
         days = {name: dates for name in names if (dates := day_of_document(name))}
         oldest = (now - self.keep).date()
         bases = {base for kept_day, base in days.values() if kept_day >= oldest}
-        for name, (kept, base) in days.items():
-            if kept < oldest and (base or kept not in bases):
+        for name, (day_kept, base) in days.items():
+            if day_kept < oldest and (base or day_kept not in bases):
                 self.storage.delete_blob(PUBLISHED, name)
 
-    def _difference(self, day: date, packed: bytes) -> tuple[str, bytes] | None:
+    def _difference(self, day: date, compressed: bytes) -> tuple[str, bytes] | None:
         """The name and content of the blob with the difference of a day's document; None where none is worth it."""
         names = (fact.name for fact in self.storage.blobs(PUBLISHED, DAILY))
-        whole = [dates[0] for name in names if (dates := day_of_document(name)) and dates[1] is None]
-        base = max((candidate for candidate in whole if candidate < day), default=None)
-        if base is None or day - base > min(_BASE, self.keep) or len(packed) > _LARGEST:
+        whole_days = [dates[0] for name in names if (dates := day_of_document(name)) and dates[1] is None]
+        base = max((candidate for candidate in whole_days if candidate < day), default=None)
+        if base is None or day - base > min(_BASE, self.keep) or len(compressed) > _LARGEST:
             return None
         try:
-            data = gzip.decompress(packed)
+            data = gzip.decompress(compressed)
             former = decoded(gzip.decompress(self.storage.get(PUBLISHED, daily_document(base)) or b""))
             differences = difference(former, base, decoded(data))
             small = gzip.compress(differences, 6, mtime=0)
-            if len(small) * _WORTH > len(packed) or encoded(restored(former, differences)) != data:
+            if len(small) * _WORTH > len(compressed) or encoded(restored(former, differences)) != data:
                 return None
         except (OSError, EOFError, zlib.error, UnreadableDocumentError) as error:
             _LOG.warning("the document of %s is kept whole: no difference from that of %s: %s", day, base, error)
@@ -324,6 +324,6 @@ def _with_tests(part: PublishedPart, tests: Mapping[str, tuple[QualityTest, ...]
     return structs.replace(part, known=structs.replace(part.known, tests=tuple(sorted(latest.items()))))
 
 
-def _part(recorded: RecordedProcess, known: KnownProcess | None) -> Iterator[PublishedPart]:
-    if known:
-        yield PublishedPart(key=recorded.key, known=known, starts=recorded.starts)
+def _part(recorded: RecordedProcess, process_known: KnownProcess | None) -> Iterator[PublishedPart]:
+    if process_known:
+        yield PublishedPart(key=recorded.key, known=process_known, starts=recorded.starts)

@@ -33,8 +33,8 @@ from shared.watching.comparing.snapshot import Overdue, overdue
 def overdue_jobs(recorded: Iterable[RecordedProcess], now: datetime) -> Iterator[Overdue]:
     """The processes that have not started when their own rhythm says."""
     for recorded_process in recorded:
-        if found := overdue(recorded_process.process.qualified_name, recorded_process.starts, now):
-            yield found
+        if is_overdue := overdue(recorded_process.process.qualified_name, recorded_process.starts, now):
+            yield is_overdue
 
 
 FAILURES = frozenset({"FAIL", "ABORT"})
@@ -70,14 +70,16 @@ def document_of_record(
 
 
 def document_of_known(
-    storage: Storage, known: Sequence[KnownProcess], foreign: Iterable[KnownProcess], *, expressions: bool
+    storage: Storage, known_processes: Sequence[KnownProcess], foreign: Iterable[KnownProcess], *, expressions: bool
 ) -> LineageDocument:
     """The document of these processes, of what ignored jobs have written to their data sets, and of foreign processes.
     Raises StorageUnavailable.
     """
-    excluded = excluded_jobs(excluded_writes(storage), ((each.process, each.last) for each in known))
+    excluded = excluded_jobs(
+        excluded_writes(storage), ((recorded_name.process, recorded_name.last) for recorded_name in known_processes)
+    )
     unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
-    return document_of("record", (*known, *unseen, *foreign), expressions=expressions)
+    return document_of("record", (*known_processes, *unseen, *foreign), expressions=expressions)
 
 
 def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDocument, tuple[str, ...]]:
@@ -99,7 +101,7 @@ def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDoc
     }
     writes = frozenset(excluded_writes(storage))
     by_asset = Writes.of(writes)
-    names = {each.spelling for each in writes - {by_asset.to(asset) for asset in assets}}
+    names = {asset_written.spelling for asset_written in writes - {by_asset.to(asset) for asset in assets}}
     names |= {asset.qualified_name for asset in assets if not options.paths.accepts(asset_names(asset))}
     return document, tuple(sorted(names))
 
@@ -125,12 +127,17 @@ def _known(
     statements: bool,
 ) -> Iterator[KnownProcess]:
     overdue = {overdue_job.process for overdue_job in overdue_jobs(recorded, options.now())}
-    for each in recorded:
+    for recorded_process in recorded:
         process = known_process(
-            each, matches, failed=each.key in failed, overdue=each.process.qualified_name in overdue
+            recorded_process,
+            matches,
+            failed=recorded_process.key in failed,
+            overdue=recorded_process.process.qualified_name in overdue,
         )
-        if process and statements and each.last_supporter:
-            statement = redact(statement_of(storage, each.last_application, each.last_supporter))
+        if process and statements and recorded_process.last_supporter:
+            statement = redact(
+                statement_of(storage, recorded_process.last_application, recorded_process.last_supporter)
+            )
             process = structs.replace(process, statement=statement)
         if process:
             yield process
@@ -182,8 +189,8 @@ def on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetRecord])
         return named
     names = {key[1]: asset_record.scanned[1] for key, asset_record in own_asset_records.items() if asset_record.scanned}
 
-    def name(before: str) -> str:
-        return names.get(before, before)
+    def name(former_name: str) -> str:
+        return names.get(former_name, former_name)
 
     constants = (
         Column(qualified_name=name(column.qualified_name), column=column.column) for column in named.sourceless
@@ -192,7 +199,7 @@ def on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetRecord])
         named,
         sourceless=tuple(sorted(constants)),
         schemas=tuple(structs.replace(schema, qualified_name=name(schema.qualified_name)) for schema in named.schemas),
-        parsed=tuple(sorted({name(each) for each in named.parsed})),
+        parsed=tuple(sorted({name(parsed_name) for parsed_name in named.parsed})),
     )
 
 

@@ -46,9 +46,9 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def written(self, columns: Iterable[str] = ()) -> "Promise":
         """This, after a completed run. `columns`: all that runs wrote, none where they are not known."""
-        seen = {name.lower() for name in columns}
+        column_names = {name.lower() for name in columns}
         broken = set(self.broken)
-        if seen and any(name.lower() not in seen for name, _ in self.columns):
+        if column_names and any(name.lower() not in column_names for name, _ in self.columns):
             broken.add(_COLUMNS)
         return structs.replace(self, is_written=True, broken=tuple(sorted(broken)))
 
@@ -73,7 +73,7 @@ MAX_APPLICATIONS = 16
 _ALIVE = frozenset({"CREATE", "OVERWRITE"})
 
 
-_LOST = frozenset({"DROP", "RENAME"})
+_LOSSES = frozenset({"DROP", "RENAME"})
 
 
 class Change(NamedTuple):
@@ -114,11 +114,15 @@ class AssetState(msgspec.Struct, frozen=True, kw_only=True):
     def sentence(self) -> str:
         """The sentence for the catalog: dropped or renamed, and when; empty while the data set exists."""
         alive = max((moment for state, moment in self.times.items() if state in _ALIVE), default=None)
-        lost = max(((moment, state) for state, moment in self.times.items() if state in _LOST), default=None)
-        if lost is None or (alive and alive >= lost[0]):
+        last_loss = max(((moment, state) for state, moment in self.times.items() if state in _LOSSES), default=None)
+        if last_loss is None or (alive and alive >= last_loss[0]):
             return ""
-        at, state = lost
-        return f"Renamed to {self.became} on {at:%Y-%m-%d}." if state == "RENAME" else f"Dropped on {at:%Y-%m-%d}."
+        loss_time, state = last_loss
+        return (
+            f"Renamed to {self.became} on {loss_time:%Y-%m-%d}."
+            if state == "RENAME"
+            else f"Dropped on {loss_time:%Y-%m-%d}."
+        )
 
 
 class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -239,7 +243,7 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     def with_report(self, process: str, report: ColumnReport | None) -> "AssetRecord":
         """With what a process (by qualified name) reports in place of what it reported so far; None: nothing."""
-        rest = [
+        other_reports = [
             structs.replace(
                 earlier,
                 writers=tuple(name for name in earlier.writers if name != process),
@@ -247,15 +251,20 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             )
             for earlier in self.reports
         ]
-        reports = [earlier for earlier in rest if earlier.writers or earlier.readers]
+        reports = [earlier for earlier in other_reports if earlier.writers or earlier.readers]
         if report:
             words = (report.columns, report.declared)
-            same = [earlier for earlier in reports if (earlier.columns, earlier.declared) == words]
-            reports = [earlier for earlier in reports if earlier not in same]
-            writers = {*report.writers, *(name for earlier in same for name in earlier.writers)}
-            readers = {*report.readers, *(name for earlier in same for name in earlier.readers)}
+            equal_reports = [earlier for earlier in reports if (earlier.columns, earlier.declared) == words]
+            reports = [earlier for earlier in reports if earlier not in equal_reports]
+            writers = {*report.writers, *(name for earlier in equal_reports for name in earlier.writers)}
+            readers = {*report.readers, *(name for earlier in equal_reports for name in earlier.readers)}
             reports.append(structs.replace(report, writers=tuple(sorted(writers)), readers=tuple(sorted(readers))))
-        return structs.replace(self, reports=tuple(sorted(reports, key=lambda one: (one.writers, one.readers))))
+        return structs.replace(
+            self,
+            reports=tuple(
+                sorted(reports, key=lambda report_of_asset: (report_of_asset.writers, report_of_asset.readers))
+            ),
+        )
 
     def row(self, storage: Storage) -> Row:
         """As a row of `assets`."""
@@ -277,10 +286,12 @@ def merged_reports(key: AssetKey, reports: Iterable[ColumnReport]) -> AssetSchem
     by name counts. Pure.
     """
     reports = tuple(reports)
-    written = sorted(((name, report) for report in reports for name in report.writers), key=lambda pair: pair[0])
-    read = sorted(((name, report) for report in reports for name in report.readers), key=lambda pair: pair[0])
-    ordered = [report for _, report in (*written, *read)]
-    columns = _columns(report for _, report in written) or _columns(report for _, report in read)
+    written_reports = sorted(
+        ((name, report) for report in reports for name in report.writers), key=lambda pair: pair[0]
+    )
+    read_reports = sorted(((name, report) for report in reports for name in report.readers), key=lambda pair: pair[0])
+    ordered = [report for _, report in (*written_reports, *read_reports)]
+    columns = _columns(report for _, report in written_reports) or _columns(report for _, report in read_reports)
     declared = reduce(or_, (report.declared for report in ordered), NOTHING_DECLARED)
     return AssetSchema(qualified_name=key[1], columns=columns, declared=structs.replace(declared, tags=()))
 

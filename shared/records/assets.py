@@ -171,19 +171,19 @@ class AssetRows:
     def _has_read(self, key: str) -> bool:
         return key in self._records or key in self._changed or self._is_whole or key < self._until
 
-    def _read_on(self, storage: Storage, most: int) -> None:
+    def _read_on(self, storage: Storage, limit: int) -> None:
         """Read the next rows of the table, so many at most."""
-        most = min(most, _MOST_CACHED - len(self._records))
-        if most < _PAGE:
+        limit = min(limit, _MOST_CACHED - len(self._records))
+        if limit < _PAGE:
             return
         rows = storage.partition(ASSETS, ASSET_PARTITION, since=self._until)
         number = 0
-        for row in islice(rows, most):
+        for row in islice(rows, limit):
             number += 1
             self._until = f"{row.key} "
             if row.key not in self._changed:
                 self._records[row.key] = self._record(row, storage)
-        self._is_whole = number < most
+        self._is_whole = number < limit
 
     def _record(self, row: Row, storage: Storage) -> AssetRecord | None:
         """The record in a row. In place of a lost one: None, and the processes that use its data set are written once

@@ -21,21 +21,21 @@ class _Dataclass(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-def cells_of(record: _Dataclass, *, without: Collection[str] = ()) -> dict[str, Value]:
-    """The fields of a record by name, a cell each, but `etag` and those `without` one. Times and states become texts;
+def cells_of(record: _Dataclass, *, omitted: Collection[str] = ()) -> dict[str, Value]:
+    """The fields of a record by name, a cell each, but `etag` and those `omitted` one. Times and states become texts;
     None has no cell.
     """
-    names = (field.name for field in fields(record) if field.name != "etag" and field.name not in without)
+    names = (field.name for field in fields(record) if field.name != "etag" and field.name not in omitted)
     cells = ((name, msgspec.to_builtins(getattr(record, name))) for name in names)
     return {name: cell for name, cell in cells if cell is not None}
 
 
-def record_of(kind: type[T], row: Row, **others: object) -> T:
-    """The record of a row that was made by `cells_of`; `others` are the fields without a cell.
+def record_of(kind: type[T], row: Row, **further_fields: object) -> T:
+    """The record of a row that was made by `cells_of`; `further_fields` are the fields without a cell.
 
     Raises msgspec.ValidationError where a cell is missing or has another type.
     """
-    return msgspec.convert({**row.values, **others, "etag": row.etag}, kind)
+    return msgspec.convert({**row.values, **further_fields, "etag": row.etag}, kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +54,11 @@ class PackedCell(Generic[T]):
 
     def pack(self, storage: Storage, value: T) -> dict[str, Value]:
         """The cell of a value; a blob that it needs is written first."""
-        packed = pack(value)
-        if len(packed) <= _INLINE:
-            return {self.name: packed}
-        blob = f"{digest_of(packed)}.json.gz"
-        storage.put_new(self.container, blob, packed)
+        packed_value = pack(value)
+        if len(packed_value) <= _INLINE:
+            return {self.name: packed_value}
+        blob = f"{digest_of(packed_value)}.json.gz"
+        storage.put_new(self.container, blob, packed_value)
         return {self._blob: blob}
 
     def unpack(self, storage: Storage, row: Row) -> T:
@@ -66,11 +66,11 @@ class PackedCell(Generic[T]):
         blob = self.blob(row)
         if not blob:
             return self.decoder.decode(unpack(row.values[self.name]))
-        packed = storage.get(self.container, blob)
-        if packed is None:
-            what = f"Blob {blob} of a row is missing, so its content can't be read: run `throughline verify --fix`"
-            raise ContentLost(what, after=60)
-        return self.decoder.decode(unpack(packed))
+        packed_value = storage.get(self.container, blob)
+        if packed_value is None:
+            problem = f"Blob {blob} of a row is missing, so its content can't be read: run `throughline verify --fix`"
+            raise ContentLost(problem, after=60)
+        return self.decoder.decode(unpack(packed_value))
 
     def blob(self, row: Row) -> str:
         """The name of the value's blob; empty where the row itself holds the value."""

@@ -84,7 +84,7 @@ class Versions:
         return f"naming {self.naming}, layout {self.layout}"
 
 
-_OURS = Versions()
+_VERSIONS = Versions()
 
 
 def stored_versions(storage: Storage) -> Versions | None:
@@ -93,19 +93,19 @@ def stored_versions(storage: Storage) -> Versions | None:
     return record_of(Versions, row) if row else None
 
 
-def note_versions(storage: Storage, versions: Versions = _OURS) -> None:
+def note_versions(storage: Storage, versions: Versions = _VERSIONS) -> None:
     """Record these versions as those of all that is stored."""
     storage.upsert(CONTROL, Row(partition="versions", key="written", values=cells_of(versions)))
 
 
 def mismatch(stored: Versions) -> str:
     """Why this version cannot read data of these versions, and what to do, in a sentence; empty where it can."""
-    if stored == _OURS:
+    if stored == _VERSIONS:
         return ""
     return (
-        f"The stored data was written by another version of Throughline ({stored}; this one writes {_OURS}). Install "
-        "that version, use an empty storage account, or have `throughline replay --all` make the tables again from the "
-        "events of layout 2"
+        f"The stored data was written by another version of Throughline ({stored}; this one writes {_VERSIONS}). "
+        "Install that version, use an empty storage account, or have `throughline replay --all` make the tables again "
+        "from the events of layout 2"
     )
 
 
@@ -114,7 +114,7 @@ def check_layout(storage: Storage, *, or_before: bool = False) -> None:
     before this one too. Raises StorageUnavailable.
     """
     stored = stored_versions(storage)
-    layouts = {_OURS.layout, *([_OURS.layout - 1] if or_before else [])}
+    layouts = {_VERSIONS.layout, *([_VERSIONS.layout - 1] if or_before else [])}
     if stored and stored.layout not in layouts:
         raise Misconfigured(mismatch(stored))
 
@@ -171,9 +171,9 @@ def record_settings(storage: Storage, texts: Mapping[str, str], *, now: datetime
         raise ValueError("settings without a catalog hold nothing to record")
     digest = digest_of(msgspec.json.encode(dict(sorted(texts.items()))))
 
-    def change(found: Row | None) -> Row:
-        if found and found.values.get("digest") == digest:
-            return found
+    def change(row_before: Row | None) -> Row:
+        if row_before and row_before.values.get("digest") == digest:
+            return row_before
         since = (now or datetime.now(UTC)).astimezone(UTC).isoformat()
         values = {"form": _FORM, "digest": digest, "since": since, **_TEXTS.pack(storage, texts)}
         return Row(partition=_KEY[0], key=_KEY[1], values=values)

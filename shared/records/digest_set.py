@@ -28,10 +28,10 @@ def shorts(digests: Iterable[str]) -> "array[int]":
     return array("Q", sorted(map(short, digests)))
 
 
-def contains(known: "array[int]", digest: int) -> bool:
+def contains(sorted_digests: "array[int]", digest: int) -> bool:
     """Whether a sorted array contains it."""
-    place = bisect_left(known, digest)
-    return place < len(known) and known[place] == digest
+    place = bisect_left(sorted_digests, digest)
+    return place < len(sorted_digests) and sorted_digests[place] == digest
 
 
 class DigestSet:
@@ -51,12 +51,12 @@ class DigestSet:
             self._known = array("Q", sorted(set(self._known)))
             self._met = bytearray(len(self._known))
         place = bisect_left(self._known, digest)
-        found = place < len(self._known) and self._known[place] == digest
-        if found:
+        is_member = place < len(self._known) and self._known[place] == digest
+        if is_member:
             self._met[place] = 1
-        return found
+        return is_member
 
     def unmet(self) -> frozenset[int]:
         """Those that were never met."""
-        met = self._met or bytearray(len(self._known))
-        return frozenset(one for one, seen in zip(self._known, met, strict=True) if not seen)
+        flags = self._met or bytearray(len(self._known))
+        return frozenset(digest for digest, is_met in zip(self._known, flags, strict=True) if not is_met)

@@ -37,9 +37,9 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def with_application(self, seen_span: Span | None, starts: tuple[datetime, ...]) -> "Forgotten":
         """With one more application."""
-        both = self.seen | seen_span if self.seen and seen_span else self.seen or seen_span
+        span = self.seen | seen_span if self.seen and seen_span else self.seen or seen_span
         latest = tuple(sorted({*self.starts, *starts})[-MAX_STARTS:])
-        return Forgotten(applications=self.applications + 1, seen=both, starts=latest)
+        return Forgotten(applications=self.applications + 1, seen=span, starts=latest)
 
 
 NOTHING_FORGOTTEN = Forgotten()
@@ -81,7 +81,7 @@ class LedgerEntry:
     def row(self) -> Row:
         """As a row of `processes`."""
         values: dict[str, Value] = {
-            **cells_of(self, without=("process", "assets", "landing", "forgotten")),
+            **cells_of(self, omitted=("process", "assets", "landing", "forgotten")),
             "assets": _PREFIX + b"".join(map(bytes.fromhex, sorted(self.assets)[:MAX_ASSETS])),
         }
         if self.landing != NOTHING_BEGUN:
@@ -106,8 +106,8 @@ class LedgerEntry:
 
 def _assets(row: Row) -> frozenset[str]:
     cell = row.values.get("assets", _PREFIX)
-    packed = cell.removeprefix(_PREFIX).hex() if isinstance(cell, bytes) else ""
-    return frozenset(packed[start : start + _KEY_DIGITS] for start in range(0, len(packed), _KEY_DIGITS))
+    digits = cell.removeprefix(_PREFIX).hex() if isinstance(cell, bytes) else ""
+    return frozenset(digits[start : start + _KEY_DIGITS] for start in range(0, len(digits), _KEY_DIGITS))
 
 
 def ledger_entry(storage: Storage, process: str) -> LedgerEntry:

@@ -132,7 +132,7 @@ class QueueEntry:
 
     def row(self) -> Row:
         """As a row of `publishqueue`."""
-        values = cells_of(self, without=("target", "marks"))
+        values = cells_of(self, omitted=("target", "marks"))
         return Row(partition=QUEUE_PARTITION, key=self.target, values=values, etag=self.etag)
 
     @classmethod
@@ -161,13 +161,13 @@ class PublishQueue:
     failures: int = 0
     owner: str = ""
 
-    def due(self, now: datetime, only: Callable[[str], bool] | None = None) -> tuple[QueueEntry, ...]:
+    def due(self, now: datetime, is_selected: Callable[[str], bool] | None = None) -> tuple[QueueEntry, ...]:
         """The entries that are due, none while publishing pauses; in a fair order: by the time since when they wait,
-        one of each sender in turn. `only`: of these targets, also while publishing is held back.
+        one of each sender in turn. `is_selected`: of these targets, also while publishing is held back.
         """
-        if (self.paused and now < self.paused) or (self.held and only is None):
+        if (self.paused and now < self.paused) or (self.held and is_selected is None):
             return ()
-        entries = (entry for entry in self.entries if only is None or only(entry.target))
+        entries = (entry for entry in self.entries if is_selected is None or is_selected(entry.target))
         return tuple(_in_turn([entry for entry in entries if entry.due <= now]))
 
     @property
@@ -195,7 +195,7 @@ def read_queue(storage: Storage, *, now: datetime | None = None) -> PublishQueue
     """
     rows: dict[str, QueueEntry] = {}
     marks: list[Mark] = []
-    paused, held, owner = None, "", ""
+    paused, hold_reason, owner = None, "", ""
     for row in storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION):
         if row.key.startswith(_MARK):
             marks.append(Mark.of(row))
@@ -206,7 +206,7 @@ def read_queue(storage: Storage, *, now: datetime | None = None) -> PublishQueue
             if now and now < paused.due:
                 break  # its key sorts before those of marks and entries
         elif row.key == _HOLD:
-            held = str(row.values["why"])
+            hold_reason = str(row.values["why"])
         else:
             rows[row.key] = QueueEntry.of(row)
     pending = [mark for mark in marks if mark.kind in {PROCESS_KIND, ASSET_KIND}]
@@ -217,7 +217,7 @@ def read_queue(storage: Storage, *, now: datetime | None = None) -> PublishQueue
     }
     return PublishQueue(
         entries=tuple(entries.values()),
-        held=held,
+        held=hold_reason,
         paused=paused.due if paused else None,
         why=paused.error if paused else "",
         failures=paused.attempts if paused else 0,
@@ -321,9 +321,9 @@ def present_pause(storage: Storage) -> tuple[datetime | None, str]:
     return (QueueEntry.of(row).due, QueueEntry.of(row).error) if row else (None, "")
 
 
-def hold_publishing(storage: Storage, why: str) -> None:
+def hold_publishing(storage: Storage, reason: str) -> None:
     """Hold publishing back until `release_publishing`, because the record is incomplete."""
-    storage.upsert(PUBLISH_QUEUE, Row(partition=QUEUE_PARTITION, key=_HOLD, values={"why": why}))
+    storage.upsert(PUBLISH_QUEUE, Row(partition=QUEUE_PARTITION, key=_HOLD, values={"why": reason}))
 
 
 def release_publishing(storage: Storage) -> None:

@@ -38,18 +38,18 @@ def find_ignored(storage: Storage, wanted_run_filter: RunFilter) -> Iterator[Eve
             yield from _record(fact.name, raw, wanted_run_filter, container=IGNORED, file=fact.name)
 
 
-def _may_hold(name: str, wanted: RunFilter) -> bool:
+def _may_hold(name: str, run_filter: RunFilter) -> bool:
     """Whether a blob of this name may hold an event between the two times: names begin with the hour."""
     hour = name[:_HOUR]
-    since = wanted.since and f"{wanted.since:%Y/%m/%d/%H}"
-    before = wanted.before and f"{wanted.before:%Y/%m/%d/%H}"
-    return (not since or since <= hour) and (not before or hour <= before)
+    since = run_filter.since and f"{run_filter.since:%Y/%m/%d/%H}"
+    last_hour = run_filter.before and f"{run_filter.before:%Y/%m/%d/%H}"
+    return (not since or since <= hour) and (not last_hour or hour <= last_hour)
 
 
-def _record(blob: str, raw: bytes | None, wanted: RunFilter, *, container: str, file: str) -> Iterator[EventRecord]:
+def _record(blob: str, raw: bytes | None, run_filter: RunFilter, *, container: str, file: str) -> Iterator[EventRecord]:
     event = _event(blob, raw)
     job = job_in(raw) if raw else ""
-    if wanted.holds(event.time) and wanted.fits(job) and wanted.run_id in {"", event.run_id}:
+    if run_filter.holds(event.time) and run_filter.fits(job) and run_filter.run_id in {"", event.run_id}:
         yield EventRecord(event=event, job=job, container=container, blob=file, raw=raw, reason=reason_of_ignored(blob))
 
 

@@ -46,7 +46,9 @@ class ProcessStates:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, ledger: Sequence[LedgerEntry], queue: Sequence[QueueEntry], held: Iterable[str]) -> "ProcessStates":
+    def of(
+        cls, ledger: Sequence[LedgerEntry], queue: Sequence[QueueEntry], held_keys: Iterable[str]
+    ) -> "ProcessStates":
         """From entries of the ledger and of the publish queue, and the keys that shadow mode holds back. Keys of data
         sets (`asset|…`) are among the queued ones.
         """
@@ -54,7 +56,7 @@ class ProcessStates:
             written=frozenset(entry.process for entry in ledger if entry.state is LedgerState.WRITTEN),
             queued=frozenset(entry.target for entry in queue if not entry.revisit),
             refused=frozenset(entry.target for entry in queue if entry.isolated),
-            held=frozenset(held),
+            held=frozenset(held_keys),
             reasons={entry.process: entry.why for entry in ledger if entry.why},
         )
 

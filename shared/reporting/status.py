@@ -207,8 +207,8 @@ class Status:
     def reconciles(self) -> bool:
         """Whether each received event has exactly one state, in total and in each group."""
         total = EventGroup(**{name: getattr(self, name) for name in ("received", *STATES)})
-        whole = not self.groups or self.received == sum(group.received for group in self.groups)
-        return whole and all(group.reconciles for group in (total, *self.groups))
+        is_complete = not self.groups or self.received == sum(group.received for group in self.groups)
+        return is_complete and all(group.reconciles for group in (total, *self.groups))
 
     @property
     def in_progress(self) -> int:
@@ -261,8 +261,8 @@ class _Counts:
         for group, received in sorted(self.received.items()):
             day, job, sender = group
             states = {state: totals[group][state] for state in STATES}
-            why = dict(reasons[group].most_common())
-            yield EventGroup(day=day, job=job, sender=sender, received=received, reasons=why, **states)
+            counts_by_reason = dict(reasons[group].most_common())
+            yield EventGroup(day=day, job=job, sender=sender, received=received, reasons=counts_by_reason, **states)
 
     def by_reason(self, state: str) -> dict[str, int]:
         """The events in a state by reason, sorted."""
@@ -346,13 +346,13 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progr
         runs.add(run)
     letters = {letter.digest: letter for letter in dead_letters(storage)}
     queue = read_queue(storage)
-    held = dict(held_back(storage))
+    held_processes = dict(held_back(storage))
     ledger = list(counted(seen, "processes", ledger_entries(storage)))
-    processes = ProcessStates.of(ledger, queue.entries, held)
-    known = _Known(runs=runs, letters=letters, processes=processes)
+    processes = ProcessStates.of(ledger, queue.entries, held_processes)
+    facts = _Known(runs=runs, letters=letters, processes=processes)
     counts, received = _Counts(by=frozenset(by)), reader.received(seen)
     for event in received.stored():
-        known.count(counts, event)
+        facts.count(counts, event)
     for events in received.archived(by_job=By.JOB in by):
         counts.add_archived(events)
     skipped, waiting = counts.by_reason("skipped"), counts.by_reason("waiting")
@@ -381,7 +381,7 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progr
         sweep_is_behind=bool(position and position.is_behind),
         last_errors=tuple(errors[-_MAX_ERRORS:]),
         ambiguous=tuple(sorted(asset.own[1] for asset in all_assets(storage) if asset.rivals)),
-        shadow=summed(tuple(held.values())),
+        shadow=summed(tuple(held_processes.values())),
         columns=ColumnSources.of(runs.columns),
         plans_lost=sum(runs.plans_lost.values()),
         groups=tuple(counts.groups()),

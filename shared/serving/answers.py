@@ -192,7 +192,7 @@ def column_number(view: LineageView, dataset: int, column: str) -> int:
 
 def search(view: LineageView, text: str, limit: int, offset: int) -> FoundPage:
     """Data sets and columns whose names fit."""
-    every = view.search.find(text, most=None)
+    every = view.search.find(text, limit=None)
     document = view.document
     return FoundPage(
         total=len(every),

@@ -180,13 +180,13 @@ class PublishedDocuments:
 
     def _past_document(self, name: str) -> LineageDocument:
         """The document of a day: whole, or the difference from that of another day. Raises what reading may."""
-        content, found = self._storage.get(PUBLISHED, name), day_of_document(name)
+        content, dates = self._storage.get(PUBLISHED, name), day_of_document(name)
         if content is None:
             raise FileNotFoundError(f"{name} is gone")
         data = gzip.decompress(content)
-        if found is None or found[1] is None:
+        if dates is None or dates[1] is None:
             return decoded(data)
-        return restored(self._past_document(daily_document(found[1])), data)
+        return restored(self._past_document(daily_document(dates[1])), data)
 
     def of(self, day: date) -> LineageView:
         """As the protocol says."""

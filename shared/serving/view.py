@@ -34,9 +34,11 @@ _LAYOUT = "layout.js"
 """Also runs in a worker, which is made of a text of its own."""
 
 
-def page(document: LineageDocument, start: str = "", *, title: str = "Lineage", made: datetime | None = None) -> bytes:
+def page(
+    document: LineageDocument, start: str = "", *, title: str = "Lineage", made_at: datetime | None = None
+) -> bytes:
     """The page as HTML; equal arguments give equal bytes. `start` is the state (an address without `#`) that it begins
-    with where its own address has none. `made`: when the file was written, which the page tells.
+    with where its own address has none. `made_at`: when the file was written, which the page tells.
     """
     script = joined(FOLDER)
     styles = (FOLDER / "page.css").read_text(encoding="utf-8")
@@ -46,7 +48,7 @@ def page(document: LineageDocument, start: str = "", *, title: str = "Lineage", 
         "styles": styles,
         "script": script,
         "start": escape(start),
-        "made": made.isoformat() if made else "",
+        "made": made_at.isoformat() if made_at else "",
         "layout": _plain((FOLDER / _LAYOUT).read_text(encoding="utf-8")),
         "data": base64.b64encode(gzip.compress(encoded(document), mtime=0)).decode(),
     }
@@ -182,15 +184,15 @@ class LineageView(LineageIndex):
         return tuple(sorted(self.datasets_of.keys() | self.jobs_of.keys()))
 
 
-def compared_view(earlier: LineageView, later: LineageView, day: date) -> LineageView:
+def compared_view(earlier: LineageView, later_view: LineageView, day: date) -> LineageView:
     """A view of both documents, whose page begins with the changes since the end of the earlier one's day."""
     start = urlencode({"compare": end_of(day).isoformat().replace("+00:00", "Z")})
     return LineageView(
-        of_two_days(earlier.document, later.document, day),
-        f"{earlier.name} {later.name}",
-        title=f"{later.title} compared with {day}",
+        of_two_days(earlier.document, later_view.document, day),
+        f"{earlier.name} {later_view.name}",
+        title=f"{later_view.title} compared with {day}",
         start=start,
-        problem=earlier.problem or later.problem,
+        problem=earlier.problem or later_view.problem,
     )
 
 

@@ -40,13 +40,13 @@ class Number:
         return self.value(number)
 
 
-def span(unit: str, *, never: bool = False) -> Number:
-    """A parser of a time of up to ten years, in `minutes`, `hours` or `days`. `never`: 0 is allowed, and gives None."""
+def span(unit: str, *, allows_zero: bool = False) -> Number:
+    """A parser of a time of up to ten years, in `minutes`, `hours` or `days`. `allows_zero`: 0 gives None."""
     unit_span = timedelta(**{unit: 1})
     maximum = timedelta(days=MAX_DAYS) / unit_span
     return Number(
-        bounds=f"{unit}, {'0 or more' if never else 'above 0'}, at most {maximum:,.0f}",
-        fits=lambda number: 0 < number <= maximum or (never and number == 0),
+        bounds=f"{unit}, {'0 or more' if allows_zero else 'above 0'}, at most {maximum:,.0f}",
+        fits=lambda number: 0 < number <= maximum or (allows_zero and number == 0),
         value=lambda number: number * unit_span if number else None,
     )
 

@@ -168,16 +168,16 @@ def load(
     *,
     catalog: bool,
     environment: Mapping[str, str] | None = None,
-    over: Mapping[str, str] | None = None,
+    overrides: Mapping[str, str] | None = None,
     record: Mapping[str, str] | None = None,
 ) -> Settings:
     """Load the settings from the environment.
 
     - `catalog`: whether the catalog is needed too. Without it only the receiver's settings are read; all others have
       their defaults.
-    - `over`: texts that replace the environment's.
+    - `overrides`: texts that replace the environment's.
     - `record`: the functions' record, for a command. It is used where the environment has no text, and instead of
-      `over`, except for the catalog's address. Shadow mode on record is always shadow mode here.
+      `overrides`, except for the catalog's address. Shadow mode on record is always shadow mode here.
 
     Raises Misconfigured with all problems.
     """
@@ -187,7 +187,7 @@ def load(
     own_variables = os.environ if environment is None else environment
     variables = {
         **own_variables,
-        **{name: text for name, text in (over or {}).items() if name == ENDPOINT or name not in recorded},
+        **{name: text for name, text in (overrides or {}).items() if name == ENDPOINT or name not in recorded},
     }
     check_record(recorded)
     if SHADOW in recorded and recorded_value(RECORDED[SHADOW], recorded):

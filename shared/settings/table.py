@@ -140,13 +140,13 @@ SETTINGS: tuple[Setting, ...] = (
         default="48",
         meaning="A run that is decided is closed, and its events are archived, so long after the last of them arrived;"
         " 0: never, then nothing is forgotten either",
-        parse=span("hours", never=True),
+        parse=span("hours", allows_zero=True),
     ),
     on_record(
         name="THROUGHLINE_ARCHIVE_RETENTION_DAYS",
         default="0",
         meaning="Archived events are deleted after so long; 0: never. Their lineage stays",
-        parse=span("days", never=True),
+        parse=span("days", allows_zero=True),
     ),
     on_record(
         name="THROUGHLINE_RUN_RETENTION_DAYS",

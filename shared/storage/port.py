@@ -249,23 +249,23 @@ def compare_and_swap(
     *,
     decode: Callable[[Row], T],
     encode: Callable[[T], Row],
-    read: Row | None = UNREAD,
+    row_read: Row | None = UNREAD,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Swapped[T]:
     """Change one row, whatever other workers write to it.
 
     `change` maps the value on record (None: no row) to the one wanted. An equal value writes nothing, None deletes the
-    row. It is called once for each attempt, so it should be pure. `read`: the row as the caller has read it already,
+    row. It is called once for each attempt, so it should be pure. `row_read`: the row as the caller has read it,
     None where there is most likely none and `change` makes one: the first attempt then reads nothing. `sleep`
     waits between attempts, but not before the first that reads the row itself: the row given may just have been old.
 
     Raises WriteConflict after MAX_ATTEMPTS, and what storage, `decode`, `change` and `encode` raise.
     """
-    first_reading = 0 if read is UNREAD else 1
+    first_reading = 0 if row_read is UNREAD else 1
     for attempt in range(MAX_ATTEMPTS):
         if attempt > first_reading:
             sleep(random.uniform(0, _FIRST_BACKOFF * 2**attempt))
-        row = storage.read(*place) if attempt >= first_reading else read
+        row = storage.read(*place) if attempt >= first_reading else row_read
         old = decode(row) if row else None
         new = change(old)
         etag = row.etag if row else ""

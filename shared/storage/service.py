@@ -83,9 +83,9 @@ def row_path(table: str, partition: str, key: str) -> str:
     return f"/{table}(PartitionKey='{_quoted(partition)}',RowKey='{_quoted(key)}')"
 
 
-def partition_query(partition: str, since: str, before: str) -> str:
-    """The query for the rows of a partition whose keys are at least `since` and below `before`, where given."""
-    bounds = (("PartitionKey eq ", partition), ("RowKey ge ", since), ("RowKey lt ", before))
+def partition_query(partition: str, since: str, end_key: str) -> str:
+    """The query for the rows of a partition whose keys are at least `since` and below `end_key`, where given."""
+    bounds = (("PartitionKey eq ", partition), ("RowKey ge ", since), ("RowKey lt ", end_key))
     conditions = (f"{quote(bound)}'{_quoted(text)}'" for bound, text in bounds if text)
     return "$filter=" + quote(" and ").join(conditions)
 

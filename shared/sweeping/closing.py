@@ -285,8 +285,8 @@ class _Archiving:
 
     def _is_reunited(self, run_id: str, home: str) -> bool:
         """Whether the other applications in which events of a run lie refer to its home."""
-        others = self._places.get(run_id, set()) - {home, run_id}
-        records = (read_record(self._storage, application, run_id) for application in sorted(others))
+        other_applications = self._places.get(run_id, set()) - {home, run_id}
+        records = (read_record(self._storage, application, run_id) for application in sorted(other_applications))
         return all(record is not None and record.home == home for record in records)
 
     def _is_archived_while_running(self, record: RunRecord, snapshot: OpenApplication) -> bool:

@@ -61,7 +61,7 @@ class RetryState:
 
     def row(self) -> Row:
         """As a row of `control`."""
-        return Row(partition=_PARTITION, key=self.application, values=cells_of(self, without=("application",)))
+        return Row(partition=_PARTITION, key=self.application, values=cells_of(self, omitted=("application",)))
 
     @classmethod
     def of(cls, row: Row) -> "RetryState":

@@ -239,10 +239,12 @@ def azure(connection_string: str) -> Exports:
             AzureMonitorTraceExporter,
         )
 
-        how = {"connection_string": connection_string, "disable_offline_storage": True}
+        exporter_options = {"connection_string": connection_string, "disable_offline_storage": True}
         # Without this it asks the global provider, and there is none.
         named = TracerProvider(resource=own_resource(), shutdown_on_exit=False)
-        return AzureMonitorTraceExporter(**how, tracer_provider=named), AzureMonitorMetricExporter(**how)
+        return AzureMonitorTraceExporter(**exporter_options, tracer_provider=named), AzureMonitorMetricExporter(
+            **exporter_options
+        )
 
     return _exports(_LateSpans(lambda: both()[0]), _LateMetrics(lambda: both()[1]))
 

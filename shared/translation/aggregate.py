@@ -114,16 +114,20 @@ class Writes:
     @classmethod
     def of(cls, writes: Iterable[ExcludedWrite]) -> "Writes":
         """Of several writes to one data set the last."""
-        ordered = sorted(writes, key=lambda each: each.last)
+        ordered = sorted(writes, key=lambda write: write.last)
         return cls(
-            by_identity={canonical(each.namespace, each.name): each for each in ordered},
-            by_table={table.lower(): each for each in ordered for table in each.tables},
+            by_identity={
+                canonical(excluded_write.namespace, excluded_write.name): excluded_write for excluded_write in ordered
+            },
+            by_table={table.lower(): write_of_table for write_of_table in ordered for table in write_of_table.tables},
         )
 
     def to(self, asset: Asset) -> ExcludedWrite | None:
         """The write to an asset, if there is one."""
-        found = self.by_identity.get(canonical(asset.namespace, asset.name))
-        return found or next((self.by_table[table] for table in asset.tables if table in self.by_table), None)
+        write_by_identity = self.by_identity.get(canonical(asset.namespace, asset.name))
+        return write_by_identity or next(
+            (self.by_table[table] for table in asset.tables if table in self.by_table), None
+        )
 
 
 def excluded_jobs(
@@ -201,11 +205,13 @@ def aggregate(
     patience: SupersessionPolicy | None = None,
 ) -> AggregatedProcess:
     """Aggregate the contributions to one process as of `now` (None: no clock, so quietness never counts)."""
-    found = tuple(contributions)
-    if len(found) < 2:  # noqa: PLR2004 - a single one is never superseded
-        return AggregatedProcess(process=_without_noise(found[0].content) if found else None)
+    known_contributions = tuple(contributions)
+    if len(known_contributions) < 2:  # noqa: PLR2004 - a single one is never superseded
+        return AggregatedProcess(
+            process=_without_noise(known_contributions[0].content) if known_contributions else None
+        )
     patience = patience or SupersessionPolicy()
-    ordered = _applications(found, applications)
+    ordered = _applications(known_contributions, applications)
     oldest, revisit = 0, None
     for index, application in enumerate(ordered):
         quiet = application.last + patience.quiet
@@ -246,14 +252,14 @@ def _applications(
 ) -> tuple[_Application, ...]:
     """The application runs that contributed, oldest first."""
     grouped: dict[str, list[Contribution]] = {}
-    for each in contributions:
-        grouped.setdefault(each.application_run, []).append(each)
+    for contribution in contributions:
+        grouped.setdefault(contribution.application_run, []).append(contribution)
     applications = []
     for run, own_contributions in grouped.items():
         known_application_times = facts.get(run, _NOTHING_KNOWN)
         span = own_contributions[0].seen
-        for each in own_contributions[1:]:
-            span |= each.seen
+        for contribution in own_contributions[1:]:
+            span |= contribution.seen
         if known_application_times.first and known_application_times.last:
             span |= Span(first=known_application_times.first, last=known_application_times.last)
         applications.append(

@@ -30,43 +30,44 @@ _REASONS: tuple[tuple[Callable[[_Evidence], bool], str], ...] = (
         "a DELETE writes no column values",
     ),
     (
-        lambda found: bool(found.process.columns),
+        lambda evidence: bool(evidence.process.columns),
         "the listener names only columns that select the rows (filters, joins, groups), none that gives a value",
     ),
     (
-        lambda found: found.any("columns"),
+        lambda evidence: evidence.any("columns"),
         "only the table itself, or runs that a newer run has replaced, gave columns",
     ),
     (
-        lambda found: bool(found.rows_from),
+        lambda evidence: bool(evidence.rows_from),
         _ROWS,
     ),
     (
-        lambda found: found.any("sourceless"),
+        lambda evidence: evidence.any("sourceless"),
         "no source is known for any column: constants, code that the listener can't read, or staging without columns",
     ),
     (
-        lambda found: found.any("batch_inputs"),
+        lambda evidence: evidence.any("batch_inputs"),
         "the write is part of a stream's foreachBatch: its inputs are those of the batch, without columns",
     ),
     (
-        lambda found: (
-            bool(found.statements) and all(read_statement(statement) is None for statement in found.statements)
+        lambda evidence: (
+            bool(evidence.statements) and all(read_statement(statement) is None for statement in evidence.statements)
         ),
         "the listener sent no column lineage, and the job's SQL can't be parsed",
     ),
     (
-        lambda found: found.any("unresolved_tables"),
+        lambda evidence: evidence.any("unresolved_tables"),
         "the listener sent no column lineage, and no event locates the tables in the job's SQL",
     ),
     (
-        lambda found: found.any("parsed"),
+        lambda evidence: evidence.any("parsed"),
         "the inputs are known only from the job's SQL, which leaves open which columns they give",
     ),
     (
-        lambda found: (
+        lambda evidence: (
             not any(
-                schema.columns and schema.qualified_name in _outputs(found.process) for schema in found.process.schemas
+                schema.columns and schema.qualified_name in _outputs(evidence.process)
+                for schema in evidence.process.schemas
             )
         ),
         "the listener sent neither column lineage nor a schema of the output",
@@ -92,13 +93,13 @@ def why_no_columns(
     if any(edge.kind is DIRECT for edge in process.columns):
         return ""
     contents = tuple(contributions) or (process,)
-    found = _Evidence(
+    evidence = _Evidence(
         process=process,
         contents=contents,
         statements=tuple(filter(None, statements)),
         rows_from=tuple(rows_from),
     )
-    return next(reason for holds, reason in _REASONS if holds(found)).format("; ".join(found.rows_from))
+    return next(reason for holds, reason in _REASONS if holds(evidence)).format("; ".join(evidence.rows_from))
 
 
 def why_no_source(*, excluded: bool, rows_from: Iterable[str]) -> str:
@@ -107,8 +108,8 @@ def why_no_source(*, excluded: bool, rows_from: Iterable[str]) -> str:
     """
     if excluded:
         return "a filter leaves out every source of it (THROUGHLINE_EXCLUDE_PATHS, THROUGHLINE_INCLUDE_PATHS)"
-    made = "; ".join(rows_from)
-    return _ROWS.format(made) if made else "no event names a source of it"
+    origin = "; ".join(rows_from)
+    return _ROWS.format(origin) if origin else "no event names a source of it"
 
 
 def _outputs(process: Process) -> set[str]:

@@ -69,16 +69,16 @@ def translate_history(
     events: Iterable[Event], patience: SupersessionPolicy | None = None, *, names: Names = BUILT_IN
 ) -> History:
     """The final lineage of these events, independent of their order and of repetition."""
-    kept: dict[str, list[Event]] = {}
+    events_by_run: dict[str, list[Event]] = {}
     ignored: set[Ignored] = set()
     for event in events:
         decision = select(event)
         if isinstance(decision, Ignore):
             ignored.add(Ignored(run_id=event.run_id, reason=decision.reason))
         else:
-            kept.setdefault(event.run_id, []).append(event)
+            events_by_run.setdefault(event.run_id, []).append(event)
     del events  # frees merged events early, if the caller holds none
-    runs, joins = _merged(kept)
+    runs, joins = _merged(events_by_run)
     contexts = _contexts(runs, names)
     outcomes = {run_id: translate(run, contexts[run_id]) for run_id, run in runs.items()}
     contributions = _contributions(runs, outcomes)
@@ -95,18 +95,18 @@ def translate_history(
     ]
 
     grouped: dict[str, list[Contribution]] = {}
-    for each in staging_results:
-        if each.remains:
-            grouped.setdefault(each.remains.content.qualified_name, []).append(each.remains)
+    for staging_outcome in staging_results:
+        if staging_outcome.remains:
+            grouped.setdefault(staging_outcome.remains.content.qualified_name, []).append(staging_outcome.remains)
     sums = [aggregate(contributions, facts, now=None, patience=patience).process for contributions in grouped.values()]
     processes = tuple(sorted((process for process in sums if process), key=lambda process: process.qualified_name))
     published = {process.qualified_name for process in processes}
-    shown = {
+    shown_processes = {
         (staging_result.contribution.application_run, staging_result.contribution.content.qualified_name)
         for staging_result in staging_results
         if staging_result.remains and staging_result.remains.content.qualified_name in published
     }
-    verdicts = (_verdict(run_id, outcome, shown) for run_id, outcome in outcomes.items())
+    verdicts = (_verdict(run_id, outcome, shown_processes) for run_id, outcome in outcomes.items())
     return History(
         runs=tuple(sorted([*verdicts, *(RunVerdict(run_id=plan, state="skipped", reason=JOINED) for plan in joins)])),
         processes=processes,
@@ -118,11 +118,11 @@ def translate_history(
 
 def contributions_of(events: Iterable[Event], *, names: Names = BUILT_IN) -> tuple[Contribution, ...]:
     """What each application run contributes to each process, once its staging data sets are eliminated."""
-    kept: dict[str, list[Event]] = {}
+    events_by_run: dict[str, list[Event]] = {}
     for event in events:
         if not isinstance(select(event), Ignore):
-            kept.setdefault(event.run_id, []).append(event)
-    runs, _ = _merged(kept)
+            events_by_run.setdefault(event.run_id, []).append(event)
+    runs, _ = _merged(events_by_run)
     contexts = _contexts(runs, names)
     outcomes = {run_id: translate(run, contexts[run_id]) for run_id, run in runs.items()}
     contributions = _contributions(runs, outcomes)
@@ -131,11 +131,11 @@ def contributions_of(events: Iterable[Event], *, names: Names = BUILT_IN) -> tup
     return tuple(result.remains for result in results if result.remains)
 
 
-def _merged(kept: dict[str, list[Event]]) -> tuple[dict[str, MergedRun], dict[str, str]]:
+def _merged(events_by_run: dict[str, list[Event]]) -> tuple[dict[str, MergedRun], dict[str, str]]:
     """The runs of these events, which are taken out; and which plans are joined to which runs: those are no runs of
     their own.
     """
-    runs = {run_id: merge_run(kept.pop(run_id)) for run_id in tuple(kept)}
+    runs = {run_id: merge_run(events_by_run.pop(run_id)) for run_id in tuple(events_by_run)}
     joins = joins_in(runs.values())
     for plan, run_id in joins.items():
         runs[run_id] = merge_plan(runs[run_id], runs.pop(plan))
@@ -144,20 +144,20 @@ def _merged(kept: dict[str, list[Event]]) -> tuple[dict[str, MergedRun], dict[st
 
 def _contexts(runs: Mapping[str, MergedRun], names: Names) -> dict[str, RunContext]:
     """The context of each run: what the other runs of its application report."""
-    own = {
+    own_facts = {
         run_id: facts
         for run_id, run in runs.items()
         if (facts := application_facts_of(run)) is not NO_APPLICATION_FACTS
     }
-    known: dict[str, ApplicationFacts] = {}
-    for run_id, facts in own.items():
+    known_facts: dict[str, ApplicationFacts] = {}
+    for run_id, facts in own_facts.items():
         run = runs[run_id]
         if run.counts:
-            known[run.application_run] = known.get(run.application_run, NO_APPLICATION_FACTS) | facts
+            known_facts[run.application_run] = known_facts.get(run.application_run, NO_APPLICATION_FACTS) | facts
     default = RunContext(names=names)
     contexts = dict.fromkeys(runs, default)
-    for run_id, run in runs.items() if own else ():
-        facts = known.get(run.application_run, NO_APPLICATION_FACTS) | own.get(run_id, NO_APPLICATION_FACTS)
+    for run_id, run in runs.items() if own_facts else ():
+        facts = known_facts.get(run.application_run, NO_APPLICATION_FACTS) | own_facts.get(run_id, NO_APPLICATION_FACTS)
         if facts is not NO_APPLICATION_FACTS:
             contexts[run_id] = RunContext(facts=facts, names=names)
     batches: dict[str, list[StreamBatch]] = {}
@@ -181,19 +181,21 @@ def _contributions(
             for content in outcome.processes:
                 contribution = Contribution(application_run=run, content=content, seen=seen_span)
                 by_process.setdefault((run, content.qualified_name), []).append(contribution)
-    found: dict[str, list[Contribution]] = {}
+    contributions_by_run: dict[str, list[Contribution]] = {}
     for (run, _), all_of_it in by_process.items():
-        found.setdefault(run, []).extend(all_of_it if len(all_of_it) == 1 else _distinct(all_of_it))
-    return found
+        contributions_by_run.setdefault(run, []).extend(all_of_it if len(all_of_it) == 1 else _distinct(all_of_it))
+    return contributions_by_run
 
 
 def _distinct(contributions: Iterable[Contribution]) -> Iterable[Contribution]:
     """Each content once, with the span of all its contributions."""
     known_contributions: dict[Process, Contribution] = {}
-    for each in contributions:
-        one = known_contributions.setdefault(each.content, each)
-        if one is not each:
-            known_contributions[each.content] = replace(one, seen=one.seen | each.seen)
+    for contribution in contributions:
+        known_contribution = known_contributions.setdefault(contribution.content, contribution)
+        if known_contribution is not contribution:
+            known_contributions[contribution.content] = replace(
+                known_contribution, seen=known_contribution.seen | contribution.seen
+            )
     return known_contributions.values()
 
 
@@ -201,23 +203,25 @@ def _lifecycles(
     runs: Iterable[MergedRun], contexts: Mapping[str, RunContext]
 ) -> Callable[[Sequence[Contribution]], LifecycleEvents]:
     """A function from an application's contributions to the lifecycle events of its data sets."""
-    found: dict[str, list[LifecycleEvent]] = {}
+    events_by_application: dict[str, list[LifecycleEvent]] = {}
     for run in runs:
         lifecycle = lifecycle_events_in(run, contexts[run.run_id])
         if lifecycle:
-            found.setdefault(run.application_run, []).extend(lifecycle)
-    of = {application_run: LifecycleEvents.of(lifecycle) for application_run, lifecycle in found.items()}
-    none = LifecycleEvents()
-    return lambda contributions: of.get(contributions[0].application_run, none)
+            events_by_application.setdefault(run.application_run, []).extend(lifecycle)
+    lifecycles = {
+        application_run: LifecycleEvents.of(lifecycle) for application_run, lifecycle in events_by_application.items()
+    }
+    no_lifecycle = LifecycleEvents()
+    return lambda contributions: lifecycles.get(contributions[0].application_run, no_lifecycle)
 
 
-def _verdict(run_id: str, outcome: RunLineage | Skip | Wait, shown: set[tuple[str, str]]) -> RunVerdict:
+def _verdict(run_id: str, outcome: RunLineage | Skip | Wait, shown_processes: set[tuple[str, str]]) -> RunVerdict:
     if isinstance(outcome, Wait):
         return RunVerdict(run_id=run_id, state="waiting", reason=outcome.reason)
     if isinstance(outcome, Skip):
         return RunVerdict(run_id=run_id, state="skipped", reason=outcome.reason)
     for process in outcome.processes:
-        if (outcome.application_run, process.qualified_name) in shown:
+        if (outcome.application_run, process.qualified_name) in shown_processes:
             return RunVerdict(run_id=run_id, state="published")
     return RunVerdict(run_id=run_id, state="skipped", reason=NO_PROCESS)
 
@@ -252,12 +256,12 @@ def missing_pairs(named: Iterable[ColumnPair], processes: Iterable[Process]) -> 
     """The pairs that no process has, sorted. A column of which all rows depend reaches each column of its target; case
     makes no difference.
     """
-    known = {
+    known_edges = {
         (edge.input.qualified_name, edge.input.column.lower(), edge.output.qualified_name, edge.output.column.lower())
         for process in processes
         for edge in process.columns
     }
-    return tuple(sorted(pair for pair in named if known.isdisjoint(_as_edges(pair))))
+    return tuple(sorted(pair for pair in named if known_edges.isdisjoint(_as_edges(pair))))
 
 
 def _as_edges(pair: ColumnPair) -> set[tuple[str, str, str, str]]:

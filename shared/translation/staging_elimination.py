@@ -40,17 +40,22 @@ def eliminate_staging(contributions: Sequence[Contribution], lifecycle: Lifecycl
         if asset.tables
     )
     lifecycle = lifecycle.located(tables)
-    whole = [_with_resolved_tables(contribution, tables) for contribution in contributions]
-    present = [_with_present_sinks(contribution, lifecycle) for contribution in whole]
+    with_tables = [_with_resolved_tables(contribution, tables) for contribution in contributions]
+    present_contributions = [_with_present_sinks(contribution, lifecycle) for contribution in with_tables]
     flow = _Flow.of(
-        (contribution for contribution, remains in zip(whole, present, strict=True) if remains is None), lifecycle
+        (
+            contribution
+            for contribution, remains in zip(with_tables, present_contributions, strict=True)
+            if remains is None
+        ),
+        lifecycle,
     )
     return tuple(
         StagingResult(
             contribution=contribution,
             remains=remains and replace(remains, content=flow.resolve(remains.content, remains)),
         )
-        for contribution, remains in zip(contributions, present, strict=True)
+        for contribution, remains in zip(contributions, present_contributions, strict=True)
     )
 
 
@@ -59,16 +64,18 @@ def _with_resolved_tables(contribution: Contribution, tables: Tables) -> Contrib
     content = contribution.content
     if not content.unresolved_tables:
         return contribution
-    found = [
+    resolved_assets = [
         (unresolved_table, asset)
         for unresolved_table in content.unresolved_tables
         if (asset := tables.find(unresolved_table.table))
     ]
     own_qualified_names = {asset.qualified_name for asset in (*content.inputs, *content.outputs)}
-    added = {asset.qualified_name: asset for _, asset in found if asset.qualified_name not in own_qualified_names}
+    added = {
+        asset.qualified_name: asset for _, asset in resolved_assets if asset.qualified_name not in own_qualified_names
+    }
     edges = [
         parsed_edge(asset, column, target, output, kind, opaque=(column, output, kind) in unresolved_table.opaque)
-        for unresolved_table, asset in found
+        for unresolved_table, asset in resolved_assets
         for target in content.outputs
         for column, output, kind in unresolved_table.columns
     ]
@@ -101,7 +108,7 @@ def _with_present_sinks(contribution: Contribution, lifecycle: LifecycleEvents) 
                 content = _renamed_process(content, event)
     if content.outputs and not outputs:
         return None
-    if all(before == after for before, after in names.items()):
+    if all(former_name == present_name_of_asset for former_name, present_name_of_asset in names.items()):
         return contribution
     content = replace(
         content,
@@ -120,11 +127,11 @@ def _present(column: Column, names: Mapping[str, str]) -> Column:
 
 def _renamed_process(content: Process, event: LifecycleEvent) -> Process:
     """The process of the same job under the sink's new name."""
-    after = present_name(content.qualified_name, event)
-    if after == content.qualified_name:
+    name_after = present_name(content.qualified_name, event)
+    if name_after == content.qualified_name:
         return content
     name = display_name(content.name.rpartition(ARROW)[0], event.after)
-    return replace(content, qualified_name=after, name=name)
+    return replace(content, qualified_name=name_after, name=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,22 +148,29 @@ class _Flow:
     resolved: list[Process]
 
     @classmethod
-    def of(cls, gone: Iterable[Contribution], lifecycle: LifecycleEvents) -> "_Flow":
+    def of(cls, dropped_contributions: Iterable[Contribution], lifecycle: LifecycleEvents) -> "_Flow":
         """From all contributions to staging data sets. These may read each other, also in circles, so they are resolved
         repeatedly until nothing changes.
         """
-        dropped = sorted(gone, key=lambda each: (each.seen.last, each.seen.first, repr(each.content)))
+        dropped = sorted(
+            dropped_contributions,
+            key=lambda dropped_contribution: (
+                dropped_contribution.seen.last,
+                dropped_contribution.seen.first,
+                repr(dropped_contribution.content),
+            ),
+        )
         makers: dict[str, list[int]] = {}
-        for number, each in enumerate(dropped):
-            for sink in each.content.outputs:
+        for number, contribution_dropped in enumerate(dropped):
+            for sink in contribution_dropped.content.outputs:
                 makers.setdefault(sink.qualified_name, []).append(number)
-        nothing = [replace(contribution.content, inputs=(), columns=(), batch_inputs=()) for contribution in dropped]
-        flow = cls(lifecycle=lifecycle, dropped=dropped, makers=makers, resolved=nothing)
+        unresolved = [replace(contribution.content, inputs=(), columns=(), batch_inputs=()) for contribution in dropped]
+        flow = cls(lifecycle=lifecycle, dropped=dropped, makers=makers, resolved=unresolved)
         reads = [frozenset(flow._read_by(number)) for number in range(len(dropped))]
         todo = list(range(len(dropped)))
         while todo:
             changed = {number for number in todo if flow._changes(number)}
-            todo = [number for number, read in enumerate(reads) if not changed.isdisjoint(read)]
+            todo = [number for number, names_read in enumerate(reads) if not changed.isdisjoint(names_read)]
         return flow
 
     def _changes(self, number: int) -> bool:
@@ -178,63 +192,69 @@ class _Flow:
         """The content with each staging input replaced by the sources it had when it was read, and each renamed input
         under its present name; the same for inputs of enclosing batches.
         """
-        made: dict[str, list[Process]] = {}
+        steps_by_input: dict[str, list[Process]] = {}
         moved: dict[str, Asset] = {}
         for asset in (*content.inputs, *content.batch_inputs):
             name = asset.qualified_name
             now = self.lifecycle.now(asset, reader.seen.last)[0]
             if now is None and name in self.makers:
-                made[name] = [self.resolved[step] for step in self._made(name, reader)]
+                steps_by_input[name] = [self.resolved[step] for step in self._made(name, reader)]
             elif now and now != asset:
                 moved[name] = now
-        if not made and not moved:
+        if not steps_by_input and not moved:
             return content
-        inputs = assets(_through(content.inputs, made, moved))
-        own_assets = (asset for asset in content.inputs if asset.qualified_name not in {*content.parsed, *made})
-        reported = {asset.qualified_name for asset in (*_through(own_assets, made, moved), *_reported(made))}
+        inputs = assets(_through(content.inputs, steps_by_input, moved))
+        own_assets = (
+            asset for asset in content.inputs if asset.qualified_name not in {*content.parsed, *steps_by_input}
+        )
+        reported = {
+            asset.qualified_name for asset in (*_through(own_assets, steps_by_input, moved), *_reported(steps_by_input))
+        }
         names = {name: asset.qualified_name for name, asset in moved.items()}
-        columns = union_edges(_edges(content, made, names))
+        columns = union_edges(_edges(content, steps_by_input, names))
         lost_columns = _reached(content.columns) - _reached(columns)
-        through = (schema for steps in made.values() for step in steps for schema in step.schemas)
+        through = (schema for steps in steps_by_input.values() for step in steps for schema in step.schemas)
         content = replace(content, inputs=inputs, columns=columns)
         return replace(
             content,
             schemas=of_those(one_each((*renamed(content.schemas, names), *through)), content),
             sourceless=tuple(sorted({*content.sourceless, *lost_columns})),
             parsed=tuple(asset.qualified_name for asset in inputs if asset.qualified_name not in reported),
-            batch_inputs=assets(_through(content.batch_inputs, made, moved)),
-            exact=content.exact and all(step.exact for steps in made.values() for step in steps),
+            batch_inputs=assets(_through(content.batch_inputs, steps_by_input, moved)),
+            exact=content.exact and all(step.exact for steps in steps_by_input.values() for step in steps),
         )
 
     def _made(self, name: str, reader: Contribution) -> list[int]:
         """The contributions whose rows the reader found in a staging data set."""
-        others = [step for step in self.makers[name] if self.dropped[step] is not reader]
+        other_steps = [step for step in self.makers[name] if self.dropped[step] is not reader]
         until = reader.seen.last
-        before = [step for step in others if self.dropped[step].seen.first <= until]
-        over = [step for step in before if self.dropped[step].seen.last <= until]
+        earlier_steps = [step for step in other_steps if self.dropped[step].seen.first <= until]
+        finished_steps = [step for step in earlier_steps if self.dropped[step].seen.last <= until]
         ends = [
             moment
             for known_moments in (self.lifecycle.dropped, self.lifecycle.emptied)
             if (moment := known_moments.get(name))
         ]
-        there = [step for step in over if not any(self.dropped[step].seen.last <= end < until for end in ends)]
-        return there or over or before or others
+        lasting_steps = [
+            step for step in finished_steps if not any(self.dropped[step].seen.last <= end < until for end in ends)
+        ]
+        return lasting_steps or finished_steps or earlier_steps or other_steps
 
 
 def _through(
-    named: Iterable[Asset], made: Mapping[str, Sequence[Process]], moved: Mapping[str, Asset]
+    named: Iterable[Asset], steps_by_input: Mapping[str, Sequence[Process]], moved: Mapping[str, Asset]
 ) -> Iterator[Asset]:
     """The assets with staging ones replaced by their sources, and renamed ones by their present asset."""
-    for each in named:
-        if each.qualified_name in made:
-            yield from (asset for step in made[each.qualified_name] for asset in sources(step))
+    for named_asset in named:
+        if named_asset.qualified_name in steps_by_input:
+            yield from (asset for step in steps_by_input[named_asset.qualified_name] for asset in sources(step))
         else:
-            yield moved.get(each.qualified_name, each)
+            yield moved.get(named_asset.qualified_name, named_asset)
 
 
-def _reported(made: Mapping[str, Sequence[Process]]) -> Iterator[Asset]:
+def _reported(steps_by_input: Mapping[str, Sequence[Process]]) -> Iterator[Asset]:
     """The sources of staging data sets that events reported, not only SQL."""
-    for step in (step for steps in made.values() for step in steps):
+    for step in (step for steps in steps_by_input.values() for step in steps):
         yield from (source for source in sources(step) if source.qualified_name not in step.parsed)
 
 
@@ -242,34 +262,36 @@ def _reached(edges: Iterable[ColumnEdge]) -> set[Column]:
     return {edge.output for edge in edges if edge.kind == EdgeKind.DIRECT}
 
 
-def _edges(content: Process, made: Mapping[str, Sequence[Process]], names: Mapping[str, str]) -> Iterator[ColumnEdge]:
+def _edges(
+    content: Process, steps_by_input: Mapping[str, Sequence[Process]], names: Mapping[str, str]
+) -> Iterator[ColumnEdge]:
     """The content's edges, those from a staging data set extended to its sources."""
-    before: dict[Column, list[ColumnEdge]] = {}
-    for edge in (edge for steps in made.values() for step in steps for edge in step.columns):
-        before.setdefault(edge.output, []).append(edge)
+    earlier_edges: dict[Column, list[ColumnEdge]] = {}
+    for edge in (edge for steps in steps_by_input.values() for step in steps for edge in step.columns):
+        earlier_edges.setdefault(edge.output, []).append(edge)
     for edge in content.columns:
-        if edge.input.qualified_name in made:
-            yield from (_joined(earlier, edge) for earlier in before.get(edge.input, ()))
+        if edge.input.qualified_name in steps_by_input:
+            yield from (_joined(earlier, edge) for earlier in earlier_edges.get(edge.input, ()))
         else:
             yield replace(edge, input=_present(edge.input, names))
     every_row = [Column(qualified_name=sink.qualified_name, column=ALL_ROWS) for sink in content.outputs]
-    for name in sorted(made):
-        for earlier in before.get(Column(qualified_name=name, column=ALL_ROWS), ()):
+    for name in sorted(steps_by_input):
+        for earlier in earlier_edges.get(Column(qualified_name=name, column=ALL_ROWS), ()):
             yield from (replace(earlier, output=output, kind=EdgeKind.INDIRECT) for output in every_row)
 
 
-def _joined(earlier: ColumnEdge, later: ColumnEdge) -> ColumnEdge:
+def _joined(earlier: ColumnEdge, later_edge: ColumnEdge) -> ColumnEdge:
     """Two consecutive edges as one: direct if both are; a copy of a copy is a copy, and what is opaque stays so. A mask
     that an opaque edge follows counts no longer: code may undo it.
     """
-    direct = earlier.kind == later.kind == EdgeKind.DIRECT
-    ways = {*earlier.how, *later.how}
+    direct = earlier.kind == later_edge.kind == EdgeKind.DIRECT
+    ways = {*earlier.how, *later_edge.how}
     return ColumnEdge(
         input=earlier.input,
-        output=later.output,
+        output=later_edge.output,
         kind=EdgeKind.DIRECT if direct else EdgeKind.INDIRECT,
-        masked=later.masked or (earlier.masked and OPAQUE not in later.how),
+        masked=later_edge.masked or (earlier.masked and OPAQUE not in later_edge.how),
         how=tuple(sorted(ways - {"IDENTITY"} or ways)),
-        parsed=earlier.parsed or later.parsed,
-        expressions=later.expressions or earlier.expressions,
+        parsed=earlier.parsed or later_edge.parsed,
+        expressions=later_edge.expressions or earlier.expressions,
     )

@@ -116,18 +116,18 @@ def _share_of_difference(document: LineageDocument) -> float:
     draw = random.Random(2)
     runs = [f"{draw.getrandbits(128):032x}" for _ in document.processes]
     changed = set(draw.sample(range(len(document.processes)), len(document.processes) // 100))
-    lost = {number: edge.output for number in changed for edge in document.edges if edge.process == number}
-    later = structs.replace(
+    lost_outputs = {number: edge.output for number in changed for edge in document.edges if edge.process == number}
+    later_document = structs.replace(
         document,
         processes=tuple(
             structs.replace(process, last_run=run) for process, run in zip(document.processes, runs, strict=True)
         ),
-        edges=tuple(edge for edge in document.edges if lost.get(edge.process) != edge.output),
+        edges=tuple(edge for edge in document.edges if lost_outputs.get(edge.process) != edge.output),
     )
-    small = difference(document, date(2026, 11, 20), later)
-    if restored(document, small) != later:
+    small = difference(document, date(2026, 11, 20), later_document)
+    if restored(document, small) != later_document:
         raise AssertionError("the difference does not restore its document")
-    return len(gzip.compress(small, 6)) / len(gzip.compress(encoded(later), 6))
+    return len(gzip.compress(small, 6)) / len(gzip.compress(encoded(later_document), 6))
 
 
 def _document(datasets: int) -> LineageDocument:

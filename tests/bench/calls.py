@@ -54,14 +54,14 @@ def _measure(
     settings: Mapping[str, str] | None = None,
 ) -> list[Figure]:
     storage, figures = MemoryStorage(), []
-    parts = assemble(load(catalog=True, environment=_environment(server), over=settings))
+    parts = assemble(load(catalog=True, environment=_environment(server), overrides=settings))
     for name, number, source in rounds:
         for event in events(processes, number, source):
             arrives(storage, event)
         server.reset_calls()
-        done = Publisher(context=replace(parts, storage=storage)).publish()
-        if done.error or done.written != (0 if name == "unchanged" else processes):
-            raise BenchError(f"{name}: {done}")
+        publish_result = Publisher(context=replace(parts, storage=storage)).publish()
+        if publish_result.error or publish_result.written != (0 if name == "unchanged" else processes):
+            raise BenchError(f"{name}: {publish_result}")
         figures.append(_figure(name, server.calls(), processes))
         steps.done()
     return figures
@@ -106,8 +106,8 @@ def events(processes: int, number: int, source: int | None = None) -> Iterable[b
             "run": {"runId": run, "facets": {"parent": parent}},
             "job": {"namespace": "bench", "name": f"job{job}.execute_insert_into_hadoop_fs_relation_command.out"},
             "inputs": [
-                {"namespace": _LAKE, "name": f"/in/{each}{job:05}"}
-                for each in ("a", f"b{source}x")[: 1 + (source is not None)]
+                {"namespace": _LAKE, "name": f"/in/{input_name}{job:05}"}
+                for input_name in ("a", f"b{source}x")[: 1 + (source is not None)]
             ],
             "outputs": [{"namespace": _LAKE, "name": f"/out/made{job:05}"}],
         }

@@ -71,10 +71,10 @@ def _class(kind: str, method: str, url: str) -> str:
     """The class by which Azure bills a request: https://learn.microsoft.com/azure/storage/blobs/map-rest-apis-transaction-categories."""
     if kind != "blob":
         return kind
-    what = parse_qs(urlsplit(url).query).get("comp", [""])[0]
-    if what == "list" or "restype=container" in url:
+    component = parse_qs(urlsplit(url).query).get("comp", [""])[0]
+    if component == "list" or "restype=container" in url:
         return "blob list"
-    if what == "lease" or method == "HEAD":
+    if component == "lease" or method == "HEAD":
         return "blob other"
     return {"PUT": "blob write", "GET": "blob read", "DELETE": "blob delete"}[method]
 
@@ -119,19 +119,19 @@ def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, float]]:
         ports = {azurite.ports["blob"]: "blob", azurite.ports["table"]: "table"}
         ports[int(catalog.url.rpartition(":")[2])] = "catalog"
         captured = {family.name: family for family in families()}
-        chosen = [captured[f"{CAPTURE}/{job}"] for job in jobs]
-        sent = sum(len(family.events) for family in chosen)
+        sample = [captured[f"{CAPTURE}/{job}"] for job in jobs]
+        event_count = sum(len(family.events) for family in sample)
         warm = Replay(seed=1, among=[captured[f"{CAPTURE}/{_WARM_UP}"]]).application()  # creates the tables
         with counting(ports) as requests:
             _life(worker, requests, [warm], "")
             for turn, name in enumerate(LIVES):
-                replay = Replay(seed=turn + 2, among=chosen)
-                _life(worker, requests, [replay.application() for _ in chosen], name)
+                replay = Replay(seed=turn + 2, among=sample)
+                _life(worker, requests, [replay.application() for _ in sample], name)
             _archive(worker, requests)
             _idle(worker, requests)
-    per_event = {"archive": 2 * sent + len(warm), "idle sweep": 1}
+    per_event = {"archive": 2 * event_count + len(warm), "idle sweep": 1}
     return {
-        phase: {kind: counts[kind] / per_event.get(phase, sent) for kind in CLASSES if counts[kind]}
+        phase: {kind: counts[kind] / per_event.get(phase, event_count) for kind in CLASSES if counts[kind]}
         for phase, counts in requests.counts.items()
     }
 
@@ -170,23 +170,27 @@ def _idle(worker: Worker, requests: Requests) -> None:
     requests.phase = ""
 
 
-def _show(found: dict[str, dict[str, float]]) -> None:
+def _show(counts_by_phase: dict[str, dict[str, float]]) -> None:
     table = Table("", *CLASSES, box=None, title="requests for each event (idle sweep: for each tick)")
-    for phase, counts in found.items():
+    for phase, counts in counts_by_phase.items():
         table.add_row(phase, *(f"{counts.get(kind, 0):.2f}" for kind in CLASSES))
     host = Table("", *HOST_CLASSES, "together", "events a second", box=None, title="… and the host's, with its limit")
     for delivery in DELIVERIES:
         calls = calls_of(delivery)
-        slowest = min(events_a_second(_phases_of(found, name), delivery) for name in LIVES)
+        slowest = min(events_a_second(_phases_of(counts_by_phase, name), delivery) for name in LIVES)
         host.add_row(delivery, *(str(calls[kind]) for kind in HOST_CLASSES), str(calls.total()), f"{slowest:,.0f}")
     console = Console(highlight=False, width=140)
     console.print(table)
     console.print(host)
 
 
-def _phases_of(found: dict[str, dict[str, float]], name: str) -> dict[str, dict[str, float]]:
+def _phases_of(counts_by_phase: dict[str, dict[str, float]], name: str) -> dict[str, dict[str, float]]:
     """The phases of an event's life, from the receiver to the archive."""
-    return {phase: of for phase, of in found.items() if phase == "archive" or phase.startswith(f"{name}: ")}
+    return {
+        phase: counts
+        for phase, counts in counts_by_phase.items()
+        if phase == "archive" or phase.startswith(f"{name}: ")
+    }
 
 
 def main() -> int:
@@ -194,12 +198,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.costs", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON: requests for a million events")
     options = parser.parse_args()
-    found = measure()
+    counts_by_phase = measure()
     if options.json:
-        whole = {phase: {kind: round(each * _MILLION) for kind, each in of.items()} for phase, of in found.items()}
-        sys.stdout.write(json.dumps(whole, indent=2) + "\n")
+        document = {
+            phase: {kind: round(value * _MILLION) for kind, value in counts.items()}
+            for phase, counts in counts_by_phase.items()
+        }
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        _show(found)
+        _show(counts_by_phase)
     return 0
 
 

@@ -60,10 +60,10 @@ def _curve(
 def _seconds(raws: list[bytes]) -> float:
     """CPU seconds of decode, merge, translate and entities."""
     gc.collect()
-    begun = time.process_time()
+    start = time.process_time()
     lineage = translate(merge([decode(raw) for raw in raws]))
     entities = [process_entity(process) for process in lineage.processes] if isinstance(lineage, RunLineage) else []
-    spent = time.process_time() - begun
+    spent = time.process_time() - start
     if not entities:
         raise AssertionError(f"these events should have lineage: {lineage}")
     return spent
@@ -79,8 +79,8 @@ def _table_of(columns: int) -> list[bytes]:
     return [_event(index, 2, columns) for index in range(2)]
 
 
-def _event(index: int, of: int, columns: int) -> bytes:
-    kind = "COMPLETE" if index == of - 1 else "RUNNING" if index else "START"
+def _event(index: int, event_count: int, columns: int) -> bytes:
+    kind = "COMPLETE" if index == event_count - 1 else "RUNNING" if index else "START"
     source, target = ({"namespace": "file", "name": f"/data/{name}"} for name in ("orders", "orders_clean"))
     identity = {"type": "DIRECT", "subtype": "IDENTITY", "description": "", "masking": False}
     fields = {

@@ -56,10 +56,10 @@ def write_project(folder: Path, models: int) -> None:
     nodes: dict[str, Any] = {}
     tables: dict[str, Any] = {}
     for number in range(models):
-        before: list[int | str] = [*sorted({number // 2, max(number - 1, 0)} - {number})] or ["raw"]
-        one, other = (f'"db"."main"."m{each}"' for each in (before[0], before[-1]))
+        parents: list[int | str] = [*sorted({number // 2, max(number - 1, 0)} - {number})] or ["raw"]
+        first_table, other = (f'"db"."main"."m{parent}"' for parent in (parents[0], parents[-1]))
         picked = ", ".join(f"coalesce(a.{name}, b.{name}) as {name}" for name in names)
-        sql = f"with a as (select * from {one}), b as (select * from {other}) select {picked} from a join b on a.c0 = b.c0"  # noqa: S608, E501 - never run
+        sql = f"with a as (select * from {first_table}), b as (select * from {other}) select {picked} from a join b on a.c0 = b.c0"  # noqa: S608, E501 - never run
         unique_id = f"model.shop.m{number}"
         nodes[unique_id] = {
             "unique_id": unique_id,
@@ -70,9 +70,11 @@ def write_project(folder: Path, models: int) -> None:
             "schema": "main",
             "config": {"materialized": "table"},
             "compiled_code": sql,
-            "depends_on": {"nodes": [f"model.shop.m{each}" for each in before if each != "raw"] or ["seed.shop.raw"]},
+            "depends_on": {
+                "nodes": [f"model.shop.m{parent}" for parent in parents if parent != "raw"] or ["seed.shop.raw"]
+            },
         }
-        columns = {name: {"name": name, "type": "INTEGER", "index": at} for at, name in enumerate(names)}
+        columns = {name: {"name": name, "type": "INTEGER", "index": position} for position, name in enumerate(names)}
         tables[unique_id] = {"columns": columns}
     nodes["seed.shop.raw"] = {
         "unique_id": "seed.shop.raw",

@@ -33,37 +33,39 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """Measure each captured scenario, all of these, each run alone (with and without Spark's plans), and events per
     second; and all events of a scenario at once against its runs one by one.
     """
-    found = families()[: sizes.decode_scenarios]
+    sample = families()[: sizes.decode_scenarios]
     tune_gc()  # as the functions do when they start
-    steps.begin("decode and translate", sizes.decode_rounds * len(found))
-    whole: dict[str, Rounds] = {}
-    alone: dict[str, Rounds] = {}
-    for family in found:
+    steps.begin("decode and translate", sizes.decode_rounds * len(sample))
+    whole_rounds: dict[str, Rounds] = {}
+    run_rounds: dict[str, Rounds] = {}
+    for family in sample:
         times = max(1, sizes.decode_bytes // family.size)
-        ours, by_run, plain = [], [], []
+        our_times, by_run, plain = [], [], []
         for _ in range(sizes.decode_rounds):
             plain.append(_seconds(_loads, family, times))
-            ours.append(_seconds(chain, family, times))
+            our_times.append(_seconds(chain, family, times))
             by_run.append(_seconds(_run_by_run, family, times))
             steps.done()
-        whole[family.name] = Rounds(ours=ours, others=plain)
-        alone[family.name] = Rounds(ours=by_run, others=plain)
-    figures = [_per_event(f"{family.name}", whole[family.name], len(family.events), family.size) for family in found]
+        whole_rounds[family.name] = Rounds(ours=our_times, others=plain)
+        run_rounds[family.name] = Rounds(ours=by_run, others=plain)
+    figures = [
+        _per_event(f"{family.name}", whole_rounds[family.name], len(family.events), family.size) for family in sample
+    ]
     groups: dict[str, list[Family]] = {}
-    for family in found:
+    for family in sample:
         groups.setdefault("with plans" if _PLANS in family.name else "without plans", []).append(family)
-    events, size = _amounts(found)
+    events, size = _amounts(sample)
     return [
         *figures,
-        _per_event("all events", _sum(whole, found), events, size),
-        _per_event("all events, run by run", _sum(alone, found), events, size),
+        _per_event("all events", _sum(whole_rounds, sample), events, size),
+        _per_event("all events, run by run", _sum(run_rounds, sample), events, size),
         *(
-            _per_event(f"{name}, run by run", _sum(alone, group), *_amounts(group), goal=_GOALS[name])
+            _per_event(f"{name}, run by run", _sum(run_rounds, group), *_amounts(group), goal=_GOALS[name])
             for name, group in sorted(groups.items())
         ),
-        _at_once(_sum(whole, found), _sum(alone, found), events, size),
-        _per_second("all events", _sum(whole, found), events, size),
-        _per_second("all events, run by run", _sum(alone, found), events, size),
+        _at_once(_sum(whole_rounds, sample), _sum(run_rounds, sample), events, size),
+        _per_second("all events", _sum(whole_rounds, sample), events, size),
+        _per_second("all events, run by run", _sum(run_rounds, sample), events, size),
     ]
 
 
@@ -72,16 +74,16 @@ def _amounts(captures: Sequence[Family]) -> tuple[int, int]:
     return sum(len(family.events) for family in captures), sum(family.size for family in captures)
 
 
-def _at_once(whole: Rounds, alone: Rounds, events: int, size: int) -> Figure:
+def _at_once(whole_rounds: Rounds, run_rounds: Rounds, events: int, size: int) -> Figure:
     """All events of a scenario together, which aggregates its processes too, against its runs one by one."""
-    return Rounds(ours=whole.ours, others=alone.ours).figure(
+    return Rounds(ours=whole_rounds.ours, others=run_rounds.ours).figure(
         benchmark=NAME,
         name="all events at once",
         scale=1e6 / events,
         unit="us/event",
         compared_with="the same events run by run",
         goal="<= 1.1",
-        sizes={"events": events, "bytes": size, "rounds": len(whole.ours)},
+        sizes={"events": events, "bytes": size, "rounds": len(whole_rounds.ours)},
     )
 
 
@@ -99,7 +101,7 @@ def _per_event(name: str, rounds: Rounds, events: int, size: int, goal: str = _G
 
 
 def _per_second(name: str, rounds: Rounds, events: int, size: int) -> Figure:
-    speeds = Rounds(ours=[events / each for each in rounds.ours], others=[_WANTED for _ in rounds.ours])
+    speeds = Rounds(ours=[events / duration for duration in rounds.ours], others=[_WANTED for _ in rounds.ours])
     return speeds.figure(
         benchmark=NAME,
         name=name,
@@ -122,10 +124,10 @@ def _sum(rounds: dict[str, Rounds], captures: Iterable[Family]) -> Rounds:
 def _seconds(work: Callable[[Family], object], family: Family, times: int) -> float:
     """CPU seconds of one repetition: the mean over `times`."""
     gc.collect()
-    begun = time.process_time()
+    start = time.process_time()
     for _ in range(times):
         work(family)
-    return (time.process_time() - begun) / times
+    return (time.process_time() - start) / times
 
 
 def _loads(family: Family) -> object:

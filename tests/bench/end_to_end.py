@@ -34,22 +34,24 @@ Applications = Sequence[Sequence[Item]]
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """Measure events per second until no event is in progress."""
     steps.begin("end to end", sizes.chain_rounds * 2)
-    ours, others, with_host, details = [], [], [], []
+    our_rates, chain_rates, with_host, details = [], [], [], []
     events = 0
     with child() as process:
         for turn in range(sizes.chain_rounds):
             applications = Replay(seed=turn).applications(sizes.chain_events)
             events = sum(map(len, applications))
             steps.doing(f"end to end, {events} events through the world")
-            seconds, seen = _world(process, applications, sizes)
-            ours.append(events / seconds)
+            seconds, world_details = _world(process, applications, sizes)
+            our_rates.append(events / seconds)
             steps.done()
             steps.doing(f"end to end, {events} events through the chain")
-            chained, delivered, filled = _chain(process, applications, seen)
-            others.append(events / chained)
+            chained, delivered, filled = _chain(process, applications, world_details)
+            chain_rates.append(events / chained)
             with_host.append(events / (chained + delivered))
             steps.done()
-            details.append({**seen, "chain_azurite": filled, "events": events, "runs": len(_runs(applications))})
+            details.append(
+                {**world_details, "chain_azurite": filled, "events": events, "runs": len(_runs(applications))}
+            )
     facts: dict[str, Any] = {
         "benchmark": NAME,
         "unit": "events/s",
@@ -61,13 +63,13 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         },
     }
     return [
-        Rounds(ours=ours, others=others).figure(
+        Rounds(ours=our_rates, others=chain_rates).figure(
             name=f"{sizes.senders} senders, until all events have a final state",
             compared_with=_BESIDE,
             details={"rounds": details},
             **facts,
         ),
-        Rounds(ours=ours, others=with_host).figure(
+        Rounds(ours=our_rates, others=with_host).figure(
             name="the same", compared_with=f"{_BESIDE} and the host's own after it", goal=_GOAL, **facts
         ),
     ]
@@ -87,11 +89,13 @@ def _world(process: Child, applications: Applications, sizes: Sizes) -> tuple[fl
         storage_before = world.functions.calls()["storage"]
 
         sending = process.pool.submit(posted_in_order, world.functions.url, applications, sizes.senders)
-        ended, found = _when_final(world, own_storage, sizes.deadline, sending, [*warm_up, *applications])
+        end, final_status = _when_final(world, own_storage, sizes.deadline, sending, [*warm_up, *applications])
         calls = world.functions.calls()
-        return ended - sending.result(), {
-            "status": {name: getattr(found, name) for name in ("received", "published", "skipped", "waiting", "dead")},
-            "processes": found.processes,
+        return end - sending.result(), {
+            "status": {
+                name: getattr(final_status, name) for name in ("received", "published", "skipped", "waiting", "dead")
+            },
+            "processes": final_status.processes,
             "host_storage_calls": {
                 name: count - storage_before.get(name, 0) for name, count in calls["storage"].items()
             },
@@ -102,45 +106,47 @@ def _world(process: Child, applications: Applications, sizes: Sizes) -> tuple[fl
 
 
 def _when_final(
-    world: World, storage: Storage, patience: float, sending: Future[float], sent: Applications
+    world: World, storage: Storage, patience: float, sending: Future[float], applications: Applications
 ) -> tuple[float, Status]:
     """Return when (Unix time) all events sent had their final state. Raises BenchError after `patience` seconds.
 
     The host is asked first: the counts that decide read all of storage, which would slow down the measured work.
     """
-    items = [item for application in sent for item in application]
-    kept = sum(item.kept for item in items)
+    items = [item for application in applications for item in application]
+    kept_count = sum(item.kept for item in items)
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         if sending.done():
             sending.result()  # raises the sender's error
         calls = world.functions.calls()
         parsed = calls["invocations"]["parser_function"]
-        if parsed["ok"] >= kept and not calls["queued"] and not calls["in_flight"]:
+        if parsed["ok"] >= kept_count and not calls["queued"] and not calls["in_flight"]:
             now = time.time()
-            found = status(storage)
-            if found.received >= len(items) and found.reconciles and not found.in_progress:
-                return now, found
+            current_status = status(storage)
+            if current_status.received >= len(items) and current_status.reconciles and not current_status.in_progress:
+                return now, current_status
         time.sleep(_LOOK_EVERY)
     raise BenchError(f"some events had no final state after {patience:.0f} s: {status(storage)}")
 
 
-def _chain(process: Child, applications: Applications, seen: Mapping[str, Any]) -> tuple[float, float, dict[str, int]]:
+def _chain(
+    process: Child, applications: Applications, world_details: Mapping[str, Any]
+) -> tuple[float, float, dict[str, int]]:
     """Run the chain; return its seconds, the seconds of the host's delivery calls, and how full Azurite is at the end.
 
     It is as full as the world's was.
     """
     warm_up = _warm_up()
-    written = sum(map(len, [*applications, *warm_up]))
+    event_count = sum(map(len, [*applications, *warm_up]))
     runs = len(_runs([*applications, *warm_up]))
-    full, calls = seen["azurite"], seen["host_storage_calls"]
+    full, calls = world_details["azurite"], world_details["host_storage_calls"]
     # The chain leaves a blob and a row for each event, two rows for each run. Event Grid's delivery leaves no receipts.
-    more = (max(0, full["blobs"] - written), max(0, full["rows"] - written - 2 * runs))
+    missing_counts = (max(0, full["blobs"] - event_count), max(0, full["rows"] - event_count - 2 * runs))
     # The host listed a container that was half full on average; here it already holds all events.
     takes, looks = calls["get messages"], calls["list blobs"] // 2
     with tempfile.TemporaryDirectory() as folder, Azurite(location=Path(folder)) as azurite:
         connection = azurite.connection_string
-        process.run(fill, connection, *more, _HOST_THREADS)
+        process.run(fill, connection, *missing_counts, _HOST_THREADS)
         process.run(chain, connection, warm_up, _HOST_THREADS)
         process.run(host_calls, connection, warm_up, _HOST_THREADS, takes=1, looks=1)
         chained = process.run(chain, connection, applications, _HOST_THREADS)

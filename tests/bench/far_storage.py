@@ -51,8 +51,8 @@ class FarStorage:
         self._stored = stored
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        found: Callable[..., Any] = getattr(self._stored, name)
-        return found
+        attribute: Callable[..., Any] = getattr(self._stored, name)
+        return attribute
 
     def partition(self, table: str, partition: str, *, since: str = "", before: str = "") -> Iterator[Row]:
         """See the port."""

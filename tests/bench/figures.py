@@ -86,11 +86,11 @@ class Rounds:
     @property
     def ratio(self) -> float:
         """The median of the rounds' own ratios."""
-        return median(one / other for one, other in zip(self.ours, self.others, strict=True))
+        return median(our_value / other for our_value, other in zip(self.ours, self.others, strict=True))
 
     def figure(self, *, scale: float = 1.0, **facts: Any) -> Figure:
         """Return the figure of the medians, multiplied by `scale` for its unit."""
-        spread = [round(one / other, 3) for one, other in zip(self.ours, self.others, strict=True)]
+        spread = [round(our_value / other, 3) for our_value, other in zip(self.ours, self.others, strict=True)]
         return Figure(
             value=median(self.ours) * scale,
             other=median(self.others) * scale,
@@ -124,7 +124,7 @@ def machine() -> dict[str, Any]:
         "processor": _processor(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
-        "load_average": [round(each, 2) for each in os.getloadavg()],
+        "load_average": [round(load, 2) for load in os.getloadavg()],
     }
 
 
@@ -138,7 +138,7 @@ def show(figures: Sequence[Figure], console: Console) -> None:
     """Print a small table for each benchmark, headed by what it is compared with."""
     console.print(_table("", "ours", "other", "ratio", "goal", header=True))
     for (benchmark, compared_with), own_figures in itertools.groupby(
-        figures, lambda each: (each.benchmark, each.compared_with)
+        figures, lambda figure: (figure.benchmark, figure.compared_with)
     ):
         console.print(f"[bold]{benchmark}[/] [dim]against {compared_with}[/]")
         table = _table("", "", "", "", "", header=False)
@@ -175,8 +175,8 @@ def _commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    outcome = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return outcome.stdout.strip()
 
 
 def _processor() -> str:

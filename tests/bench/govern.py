@@ -88,9 +88,9 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
 
 
 def _seconds(act: Callable[[], object]) -> float:
-    found = []
+    times = []
     for _ in range(_ROUNDS):
         began = time.perf_counter()
         act()
-        found.append(time.perf_counter() - began)
-    return min(found)
+        times.append(time.perf_counter() - began)
+    return min(times)

@@ -56,10 +56,12 @@ def calls_of(delivery: str) -> Counter[str]:
     return counts
 
 
-def events_a_second(own: Mapping[str, Mapping[str, float]], delivery: str) -> float:
+def events_a_second(counts_by_phase: Mapping[str, Mapping[str, float]], delivery: str) -> float:
     """Return how many events per second an account takes.
 
-    `own` are our requests for each event, by phase and class; those to the catalog do not count.
+    `counts_by_phase` are our requests for each event, by phase and class; those to the catalog do not count.
     """
-    ours = sum(count for of in own.values() for kind, count in of.items() if kind != "catalog")
-    return ACCOUNT_REQUESTS / (ours + calls_of(delivery).total())
+    own_requests = sum(
+        count for counts in counts_by_phase.values() for kind, count in counts.items() if kind != "catalog"
+    )
+    return ACCOUNT_REQUESTS / (own_requests + calls_of(delivery).total())

@@ -91,13 +91,13 @@ def _packaged(sizes: Sizes, steps: Steps) -> Figure:
         except PackageError as error:
             raise BenchError(str(error)) from error
         steps.done()
-        alone, whole = [], []
+        import_times, call_times = [], []
         for _ in range(sizes.import_rounds):
-            alone.append(_in_package(package, _STATEMENTS["alone"]))
-            whole.append(_in_package(package, _STATEMENTS["first call"]))
+            import_times.append(_in_package(package, _STATEMENTS["alone"]))
+            call_times.append(_in_package(package, _STATEMENTS["first call"]))
             steps.done()
-    above = min(whole) - min(alone)
-    return Rounds(ours=[above], others=[_MOST_MS / 1000]).figure(
+    difference = min(call_times) - min(import_times)
+    return Rounds(ours=[difference], others=[_MOST_MS / 1000]).figure(
         benchmark=NAME,
         name="in the package, above it",
         scale=1000,
@@ -105,7 +105,7 @@ def _packaged(sizes: Sizes, steps: Steps) -> Figure:
         compared_with=f"{_MOST_MS} ms above it",
         goal="<= 1",
         sizes={"rounds": sizes.import_rounds},
-        details={"alone_ms": round(min(alone) * 1000, 1), "whole_ms": round(min(whole) * 1000, 1)},
+        details={"alone_ms": round(min(import_times) * 1000, 1), "whole_ms": round(min(call_times) * 1000, 1)},
     )
 
 
@@ -114,7 +114,7 @@ def _in_package(package: Package, statement: str) -> float:
     paths = [str(package.unpacked / PACKAGES), str(package.unpacked)]
     code = f"import sys; sys.path[:0] = {paths!r}\n{_MEASURED.format(statement)}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AzureWebJobs")}
-    done = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, "-S", "-c", code],
         cwd=package.unpacked,
         env={**environment, **_IDENTITY},
@@ -122,7 +122,7 @@ def _in_package(package: Package, statement: str) -> float:
         text=True,
         check=True,
     )
-    return float(done.stdout.split()[0])
+    return float(outcome.stdout.split()[0])
 
 
 def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -143,9 +143,9 @@ def _most_expensive(statement: str, times: int) -> dict[str, float]:
     for turn in range(times):
         spent: Counter[str] = Counter()
         for line in _python("-X", "importtime", "-c", statement).stderr.splitlines():
-            found = _LINE.match(line)
-            if found:
-                parts = found[2].split(".")
-                spent[".".join(parts[: _PARTS.get(parts[0], 1)])] += int(found[1])
+            match = _LINE.match(line)
+            if match:
+                parts = match[2].split(".")
+                spent[".".join(parts[: _PARTS.get(parts[0], 1)])] += int(match[1])
         best = best & spent if turn else spent
     return {name: round(microseconds / 1000, 1) for name, microseconds in best.most_common(_SHOWN)}

@@ -54,8 +54,8 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         floods, memory = _flood(process, host, items, sizes, steps)
         stored = _stored(azurite.connection_string)
     _none_lost(items, stored)
-    calls = [call for each in floods for call in each.timings.calls]
-    seconds = sum(each.timings.total for each in floods)
+    calls = [call for flood_result in floods for call in flood_result.timings.calls]
+    seconds = sum(flood_result.timings.total for flood_result in floods)
     facts = {"events": len(items), "senders": sizes.senders, "seconds": round(seconds, 1)}
     return [
         Figure(
@@ -69,7 +69,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
             sizes=facts,
             details={
                 "per_second": round(len(calls) / seconds, 1),
-                "sent_again": sum(each.again for each in floods),
+                "sent_again": sum(flood_result.again for flood_result in floods),
                 "lost": 0,
                 **stored,
             },
@@ -132,28 +132,30 @@ def flood(url: str, items: Sequence[Item], senders: int) -> Flood:
 
     After a 429 or 503 it waits for the time of Retry-After and tries once more. Raises BenchError if that fails.
     """
-    mine = threading.local()
-    again: list[str] = []
+    thread_data = threading.local()
+    repeated_blobs: list[str] = []
 
     def send(item: Item) -> float:
-        connection = getattr(mine, "connection", None)
+        connection = getattr(thread_data, "connection", None)
         if connection is None:
-            connection = mine.connection = http.client.HTTPConnection(str(urlsplit(url).netloc), timeout=_TIMEOUT)
-        begun = time.perf_counter()
+            connection = thread_data.connection = http.client.HTTPConnection(
+                str(urlsplit(url).netloc), timeout=_TIMEOUT
+            )
+        call_start = time.perf_counter()
         status, wait = _posted(connection, item)
         if status in _ONCE_MORE:
-            again.append(item.blob)
+            repeated_blobs.append(item.blob)
             time.sleep(wait)
-            begun = time.perf_counter()
+            call_start = time.perf_counter()
             status, _ = _posted(connection, item)
         if status != http.client.CREATED:
             raise BenchError(f"an event is lost: the receiver answered {status}")
-        return time.perf_counter() - begun
+        return time.perf_counter() - call_start
 
-    begun = time.perf_counter()
+    start = time.perf_counter()
     with ThreadPoolExecutor(senders) as pool:
         calls = tuple(pool.map(send, items))
-    return Flood(timings=Timings(calls=calls, total=time.perf_counter() - begun), again=len(again))
+    return Flood(timings=Timings(calls=calls, total=time.perf_counter() - start), again=len(repeated_blobs))
 
 
 def _posted(connection: http.client.HTTPConnection, item: Item) -> tuple[int, float]:
@@ -174,16 +176,18 @@ def _stored(connection: str) -> dict[str, int]:
     """Count blobs and rows."""
     blobs = BlobServiceClient.from_connection_string(connection)
     tables = TableServiceClient.from_connection_string(connection)
-    found = {container.name: 0 for container in blobs.list_containers() if container.name in {"events", "ignored"}}
-    for name in found:
-        found[name] = sum(1 for _ in blobs.get_container_client(name).list_blobs())
+    blob_counts = {
+        container.name: 0 for container in blobs.list_containers() if container.name in {"events", "ignored"}
+    }
+    for name in blob_counts:
+        blob_counts[name] = sum(1 for _ in blobs.get_container_client(name).list_blobs())
     rows = tables.get_table_client(APPLICATIONS).list_entities(select=["RowKey"])
-    return {**found, "rows": sum(1 for row in rows if str(row["RowKey"]).startswith("event|"))}
+    return {**blob_counts, "rows": sum(1 for row in rows if str(row["RowKey"]).startswith("event|"))}
 
 
 def _none_lost(items: Sequence[Item], stored: dict[str, int]) -> None:
-    kept = len({item.blob for item in items if item.kept})
-    expected = {"events": kept, "rows": kept}
+    kept_count = len({item.blob for item in items if item.kept})
+    expected = {"events": kept_count, "rows": kept_count}
     found_there = {name: stored.get(name, 0) for name in expected}
     if found_there != expected:
         raise BenchError(f"of {expected} there are {found_there}")

@@ -70,7 +70,7 @@ class _Lines(logging.Handler):
 @contextmanager
 def _listening() -> Iterator[_Lines]:
     lines, source = _Lines(), logging.getLogger("throughline")
-    before, propagated = source.level, source.propagate
+    previous_level, propagated = source.level, source.propagate
     source.setLevel(logging.INFO)
     source.propagate = False
     source.addHandler(lines)
@@ -78,7 +78,7 @@ def _listening() -> Iterator[_Lines]:
         yield lines
     finally:
         source.removeHandler(lines)
-        source.setLevel(before)
+        source.setLevel(previous_level)
         source.propagate = propagated
 
 
@@ -89,22 +89,22 @@ def measure(jobs: Sequence[str] = JOBS) -> dict[str, dict[str, Volume]]:
     filters out. `StorageBlobLogs` has a row for each deleted blob if `logDeletes` is on.
     """
     captured = {family.name: family for family in families()}
-    chosen = [captured[f"{CAPTURE}/{job}"] for job in jobs]
-    sent = sum(len(family.events) for family in chosen)
+    sample = [captured[f"{CAPTURE}/{job}"] for job in jobs]
+    event_count = sum(len(family.events) for family in sample)
     site = _Site()
     with _listening() as lines:
         for turn, name in enumerate(("a new job", "the same job again")):
-            replay = Replay(seed=turn + 2, among=chosen)
-            site.live([replay.application() for _ in chosen], lines, name)
+            replay = Replay(seed=turn + 2, among=sample)
+            site.live([replay.application() for _ in sample], lines, name)
         deleted = site.archive(lines)
         site.tick(lines)
-    share = {"archive": _MILLION / (2 * sent), "idle sweep": TICKS}
-    found = {
-        phase: _volumes(kept, lines.calls[phase], share.get(phase, _MILLION / sent))
-        for phase, kept in lines.kept.items()
+    share = {"archive": _MILLION / (2 * event_count), "idle sweep": TICKS}
+    volumes_by_phase = {
+        phase: _volumes(kept_lines, lines.calls[phase], share.get(phase, _MILLION / event_count))
+        for phase, kept_lines in lines.kept.items()
     }
-    found["archive"]["StorageBlobLogs"] = row_of("StorageBlobLogs").times(deleted * share["archive"])
-    return found
+    volumes_by_phase["archive"]["StorageBlobLogs"] = row_of("StorageBlobLogs").times(deleted * share["archive"])
+    return volumes_by_phase
 
 
 def _volumes(lines: Iterable[str], calls: int, factor: float) -> dict[str, Volume]:
@@ -126,8 +126,8 @@ class _Site:
 
     def live(self, applications: Iterable[Sequence[Item]], lines: _Lines, name: str) -> None:
         """Receive and process each event in its order, and publish, as receiver and parser do."""
-        how = PublishOptions(telemetry=self._telemetry, debounce=timedelta(0))
-        context = PublishContext(storage=self._storage, catalog=self._catalog, publishing=how)
+        options = PublishOptions(telemetry=self._telemetry, debounce=timedelta(0))
+        context = PublishContext(storage=self._storage, catalog=self._catalog, publishing=options)
         for application in applications:
             for item in application:
                 lines.call(f"{name}: receiver")
@@ -143,11 +143,11 @@ class _Site:
 
     def archive(self, lines: _Lines) -> int:
         """Archive the processed events, as the sweeper does a month later; return the number of deleted blobs."""
-        before = sum(1 for _ in self._storage.blobs(EVENTS))
+        count_before = sum(1 for _ in self._storage.blobs(EVENTS))
         lines.phase = "archive"
         sweep(self._storage, SweepOptions(now=lambda: datetime.now(UTC) + _LATER))
         lines.phase = ""
-        return before - sum(1 for _ in self._storage.blobs(EVENTS))
+        return count_before - sum(1 for _ in self._storage.blobs(EVENTS))
 
     def tick(self, lines: _Lines) -> None:
         """Run one tick of the sweeper with nothing to do."""
@@ -158,15 +158,18 @@ class _Site:
         lines.call("")
 
 
-def _show(found: Mapping[str, Mapping[str, Volume]]) -> None:
+def _show(volumes_by_phase: Mapping[str, Mapping[str, Volume]]) -> None:
     table = Table(
         "", "rows (M)", "GB", "bytes a row", box=None, title="logs of a million events; idle sweep: of a month"
     )
-    for phase, volumes in found.items():
+    for phase, volumes in volumes_by_phase.items():
         for name, volume in volumes.items():
-            each = volume.bytes / volume.rows if volume.rows else 0
+            row_size = volume.bytes / volume.rows if volume.rows else 0
             table.add_row(
-                f"{phase}: {name}", f"{volume.rows / _MILLION:.2f}", f"{volume.bytes / _GIGABYTE:.2f}", f"{each:.0f}"
+                f"{phase}: {name}",
+                f"{volume.rows / _MILLION:.2f}",
+                f"{volume.bytes / _GIGABYTE:.2f}",
+                f"{row_size:.0f}",
             )
     Console(highlight=False, width=120).print(table)
 
@@ -176,17 +179,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.logs", description=__doc__)
     parser.add_argument("--json", action="store_true", help="for machines: rows and bytes")
     options = parser.parse_args()
-    found = measure()
+    volumes_by_phase = measure()
     if options.json:
-        whole = {
+        document = {
             phase: {
                 name: {"rows": round(volume.rows), "bytes": round(volume.bytes)} for name, volume in volumes.items()
             }
-            for phase, volumes in found.items()
+            for phase, volumes in volumes_by_phase.items()
         }
-        sys.stdout.write(json.dumps(whole, indent=2) + "\n")
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        _show(found)
+        _show(volumes_by_phase)
     return 0
 
 

@@ -91,12 +91,12 @@ def _ordinary() -> bytes:
 
 
 def _time(name: str, raw: bytes, sizes: Sizes, steps: Steps) -> Figure:
-    ours, others = [], []
+    our_times, other_times = [], []
     for _ in range(sizes.plan_rounds):
-        others.append(_seconds(orjson.loads, raw))
-        ours.append(_seconds(decode, raw))
+        other_times.append(_seconds(orjson.loads, raw))
+        our_times.append(_seconds(decode, raw))
         steps.done()
-    return Rounds(ours=ours, others=others).figure(
+    return Rounds(ours=our_times, others=other_times).figure(
         benchmark=NAME,
         name=name,
         scale=1000,
@@ -109,9 +109,9 @@ def _time(name: str, raw: bytes, sizes: Sizes, steps: Steps) -> Figure:
 
 def _seconds(work: Callable[[bytes], object], raw: bytes) -> float:
     gc.collect()
-    begun = time.process_time()
+    start = time.process_time()
     work(raw)
-    return time.process_time() - begun
+    return time.process_time() - start
 
 
 def _memory(name: str, raw: bytes, steps: Steps) -> list[Figure]:

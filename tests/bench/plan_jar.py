@@ -33,7 +33,7 @@ _WITHOUT, _LISTENER, _BOTH = range(3)
 def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """Measure wall time per write and bytes: both listeners against OpenLineage's alone and against none."""
     steps.begin("the plan listener's cost", 1)
-    with tempfile.TemporaryDirectory() as folder, _receiver() as (url, taken):
+    with tempfile.TemporaryDirectory() as folder, _receiver() as (url, received_bytes):
         blocks = _run(Path(folder), url, sizes)
     steps.done()
     return [
@@ -41,9 +41,9 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         Figure(
             benchmark=NAME,
             name="bytes of events",
-            value=(taken["listener"] + taken["plan"]) / 1e3,
-            other=taken["listener"] / 1e3,
-            ratio=(taken["listener"] + taken["plan"]) / taken["listener"],
+            value=(received_bytes["listener"] + received_bytes["plan"]) / 1e3,
+            other=received_bytes["listener"] / 1e3,
+            ratio=(received_bytes["listener"] + received_bytes["plan"]) / received_bytes["listener"],
             unit="kB",
             compared_with="OpenLineage's listener alone",
         ),
@@ -58,10 +58,10 @@ def _times(kind: str, blocks: Sequence[Mapping[str, Any]], sizes: Sizes) -> Iter
         return float(median(took for block in blocks if _is(block, kind, listeners) for took in block["writes"]))
 
     added = write(_BOTH) - write(_LISTENER)
-    both = [block for block in blocks if _is(block, kind, _BOTH)]
+    combined_blocks = [block for block in blocks if _is(block, kind, _BOTH)]
     yield Rounds(
-        ours=[each["jar"] / len(each["writes"]) for each in both],
-        others=[each["seconds"] * 1e3 / len(each["writes"]) for each in both],
+        ours=[block["jar"] / len(block["writes"]) for block in combined_blocks],
+        others=[block["seconds"] * 1e3 / len(block["writes"]) for block in combined_blocks],
     ).figure(
         benchmark=NAME,
         name=f"{kind} writes, CPU of the jar",
@@ -120,13 +120,13 @@ def _run(folder: Path, url: str, sizes: Sizes) -> list[dict[str, Any]]:
 @contextmanager
 def _receiver() -> Iterator[tuple[str, Counter[str]]]:
     """Serve a receiver that accepts everything, and counts bytes by the first part of the path."""
-    taken: Counter[str] = Counter()
+    received_bytes: Counter[str] = Counter()
 
     class Receiver(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            taken[self.path.strip("/")] += len(self.rfile.read(int(self.headers["Content-Length"])))
+            received_bytes[self.path.strip("/")] += len(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(201)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -139,7 +139,7 @@ def _receiver() -> Iterator[tuple[str, Counter[str]]]:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", taken
+            yield f"http://127.0.0.1:{server.server_port}", received_bytes
         finally:
             server.shutdown()
             thread.join()

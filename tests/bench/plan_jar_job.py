@@ -18,7 +18,7 @@ spark = SparkSession.builder.appName("bench").getOrCreate()
 context = spark.sparkContext._jsc.sc()
 bus = context.listenerBus()
 NAMES = ("OpenLineageSparkListener", "PlanListener")
-listeners = [each for each in bus.listeners() if each.getClass().getSimpleName() in NAMES]
+listeners = [listener for listener in bus.listeners() if listener.getClass().getSimpleName() in NAMES]
 java = spark._jvm.java  # type: ignore[union-attr]
 threads = java.lang.management.ManagementFactory.getThreadMXBean()
 QUEUE = "plan"
@@ -27,8 +27,8 @@ OF_THE_JAR = ("throughline-plan", f"spark-listener-group-{QUEUE}")
 
 def jar() -> float:
     """Milliseconds of CPU of the plan listener's threads."""
-    ours = [each for each in threads.dumpAllThreads(False, False) if each.getThreadName() in OF_THE_JAR]
-    return sum(float(threads.getThreadCpuTime(each.getThreadId())) for each in ours) / 1e6
+    jar_threads = [thread for thread in threads.dumpAllThreads(False, False) if thread.getThreadName() in OF_THE_JAR]
+    return sum(float(threads.getThreadCpuTime(thread.getThreadId())) for thread in jar_threads) / 1e6
 
 
 def add(listener: object) -> None:
@@ -67,7 +67,10 @@ spark.range(100).selectExpr("id", "id % 7 AS g", "concat('n', id) AS name").writ
 rows = spark.read.parquet(f"{folder}/in")
 small = rows.where("id > 3").groupBy("g").agg({"id": "sum", "name": "max"}).toDF("g", "total", "last")
 wide = rows.selectExpr(
-    *(f"concat(name, id + {each}, CASE WHEN g > 2 THEN name END) AS c{each}" for each in range(options["columns"]))
+    *(
+        f"concat(name, id + {number}, CASE WHEN g > 2 THEN name END) AS c{number}"
+        for number in range(options["columns"])
+    )
 )
 for _ in range(2):
     block("warm", small, 2, options["writes"])

@@ -41,11 +41,11 @@ class Counting:
         self._port, self._calls = port, calls
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._port, name)
+        method = getattr(self._port, name)
 
         def counted(*args: Any, **named: Any) -> Any:
             self._calls[f"{name} {args[0]}" if args and isinstance(args[0], str) else name] += 1
-            return found(*args, **named)
+            return method(*args, **named)
 
         return counted
 
@@ -95,31 +95,31 @@ def _pipeline(profile: cProfile.Profile, *, events: int, parse: bool) -> None:
             publishing=replace(worker.publishing, debounce=timedelta(0)),
             sweeping=worker.sweeping,
         )
-        sent = _send(counted, replay, events, profile.runcall, parse=parse)
-    table = Table("call", "an event", box=None, title=f"{sent} events: calls to storage and catalog")
+        event_count = _send(counted, replay, events, profile.runcall, parse=parse)
+    table = Table("call", "an event", box=None, title=f"{event_count} events: calls to storage and catalog")
     for call, count in calls.most_common():
-        table.add_row(call, f"{count / sent:.2f}")
-    table.add_row("[bold]all[/]", f"[bold]{calls.total() / sent:.2f}[/]")
+        table.add_row(call, f"{count / event_count:.2f}")
+    table.add_row("[bold]all[/]", f"[bold]{calls.total() / event_count:.2f}[/]")
     Console(highlight=False).print(table)
 
 
 def _send(worker: Worker, replay: Replay, events: int, run: Callable[..., Any], *, parse: bool = True) -> int:
     """Receive and, with `parse`, process and publish each event in turn; return the number of events."""
 
-    def both(raw: bytes, packed: bytes, blob: str) -> None:
+    def both(raw: bytes, packed_body: bytes, blob: str) -> None:
         Receiver(storage=worker.storage, max_body_bytes=_MOST_BYTES).receive(raw)
         if parse:
-            worker.delivery.deliver(stored_from_blob(blob), packed)
+            worker.delivery.deliver(stored_from_blob(blob), packed_body)
 
-    sent = 0
+    event_count = 0
     for application in replay.applications(events):
         for item in application:
             if item.kept:
                 run(both, item.raw, item.packed, item.blob)
-                sent += 1
+                event_count += 1
         if parse:
             run(Publisher(context=worker).publish)
-    return sent
+    return event_count
 
 
 def _show(profile: cProfile.Profile, sort: str, lines: int) -> None:

@@ -54,14 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench-publish-missing.json")
     options = parser.parse_args(arguments)
-    found: list[dict[str, Any]] = []
+    measurements: list[dict[str, Any]] = []
     for processes in options.processes:
         for figures in _measure(processes, options):
-            found.append(figures)
+            measurements.append(figures)
             sys.stdout.write(f"{json.dumps(figures)}\n")
             sys.stdout.flush()
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps({"machine": machine(), "figures": found}, indent=1) + "\n")
+    options.out.write_text(json.dumps({"machine": machine(), "figures": measurements}, indent=1) + "\n")
     return 0
 
 
@@ -115,8 +115,8 @@ def _put_on_record(parts: Worker, processes: int) -> None:
     _process_all(storage, processes)
     rows = [(table, row) for table in _TABLES for row in storage.scan(table)]
 
-    def put(each: tuple[str, Row]) -> None:
-        parts.storage.upsert(*each)
+    def put(entry: tuple[str, Row]) -> None:
+        parts.storage.upsert(*entry)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for _ in pool.map(put, rows):
@@ -129,8 +129,8 @@ def _filled(name: str, processes: int, place: _Place, options: argparse.Namespac
     began, peak, stops = time.monotonic(), 0, 0
     while True:
         resume = ["--resume"] if stops else []
-        code, most = _run(["publish", "--missing", *resume], place, 0.0 if name == "unchanged" else options.stop)
-        peak = max(peak, most)
+        code, run_peak = _run(["publish", "--missing", *resume], place, 0.0 if name == "unchanged" else options.stop)
+        peak = max(peak, run_peak)
         if code != _INTERRUPTED:
             break
         stops += 1
@@ -173,7 +173,7 @@ def _run(arguments: Sequence[str], place: _Place, stop_after: float) -> tuple[in
         stderr=subprocess.PIPE,
     )
     watched = psutil.Process(child.pid)
-    began, peak, asked = float("inf"), 0, False
+    began, peak, stop_requested = float("inf"), 0, False
     while child.poll() is None:
         try:
             peak = max(peak, watched.memory_info().rss)
@@ -181,9 +181,9 @@ def _run(arguments: Sequence[str], place: _Place, stop_after: float) -> tuple[in
             break
         if stop_after and began == float("inf") and _calls(place.catalog) > calls_before:
             began = time.monotonic()
-        if not asked and time.monotonic() - began > stop_after:
+        if not stop_requested and time.monotonic() - began > stop_after:
             child.send_signal(signal.SIGINT)
-            asked = True
+            stop_requested = True
         time.sleep(_LOOK_EVERY)
     message = child.communicate()[1].decode(errors="replace")
     return result_of(child.returncode, message), peak

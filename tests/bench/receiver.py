@@ -50,24 +50,26 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
 
         def turns(clients: int, count: int, order: Iterable[str]) -> Iterator[tuple[str, Timings]]:
             for side in order:
-                work, where = sides[side]
-                yield side, process.run(work, where, _take(events, count), clients)
+                work, target = sides[side]
+                yield side, process.run(work, target, _take(events, count), clients)
 
         figures: list[Figure] = []
         for clients in sizes.receiver_clients:
             steps.doing(f"receiver, {clients} at once")
             list(turns(clients, _WARM_UP * clients, sides))
             count = sizes.receiver_events * clients // (_SHARE if clients > 1 else 1)
-            seen = _Seen()
+            round_log = _Seen()
             for turn in range(sizes.receiver_rounds):
                 order = list(sides) if turn % 2 else reversed(sides)
                 for side, timings in turns(clients, count, order):
-                    seen.add(side, timings)
+                    round_log.add(side, timings)
                     steps.done()
             filled = fullness(connection)
             figures += [
-                seen.figure("http", f"request, {clients} at once", goal=_GOAL, clients=clients, filled=filled),
-                seen.figure("in process", f"in process, {clients} at once", goal="", clients=clients, filled=filled),
+                round_log.figure("http", f"request, {clients} at once", goal=_GOAL, clients=clients, filled=filled),
+                round_log.figure(
+                    "in process", f"in process, {clients} at once", goal="", clients=clients, filled=filled
+                ),
             ]
     return figures
 
@@ -94,9 +96,10 @@ class _Seen:
 
     def figure(self, side: str, name: str, *, goal: str, clients: int, filled: dict[str, int]) -> Figure:
         """Return the ratio of each round's medians; the details have percentiles and rates of all rounds."""
-        ours, others = self.rounds[side], self.rounds["bare"]
+        our_rounds, other_rounds = self.rounds[side], self.rounds["bare"]
         rounds = Rounds(
-            ours=[median(timings.calls) for timings in ours], others=[median(timings.calls) for timings in others]
+            ours=[median(timings.calls) for timings in our_rounds],
+            others=[median(timings.calls) for timings in other_rounds],
         )
         return rounds.figure(
             benchmark=NAME,
@@ -105,8 +108,13 @@ class _Seen:
             unit="ms p50",
             compared_with=_BESIDE,
             goal=goal,
-            sizes={"rounds": len(ours), "events_each": len(ours[0].calls), "clients": clients, "azurite": filled},
-            details={"ours": _summary(ours), "other": _summary(others)},
+            sizes={
+                "rounds": len(our_rounds),
+                "events_each": len(our_rounds[0].calls),
+                "clients": clients,
+                "azurite": filled,
+            },
+            details={"ours": _summary(our_rounds), "other": _summary(other_rounds)},
         )
 
 

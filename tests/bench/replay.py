@@ -50,16 +50,16 @@ class Item:
 @cache
 def families() -> tuple[Family, ...]:
     """Return all captured scenarios by name. Raises FileNotFoundError, with the step to take, if there are none."""
-    found = tuple(
+    captured_families = tuple(
         Family(
             name=f"{path.parent.parent.name}/{path.parent.name}",
             events=tuple(line for line in path.read_bytes().splitlines() if line),
         )
         for path in sorted(GOLDEN.glob("**/events.jsonl"))
     )
-    if not found:
+    if not captured_families:
         raise FileNotFoundError(f"no captured events in {GOLDEN.relative_to(ROOT)}: run `make capture`")
-    return found
+    return captured_families
 
 
 class Replay:
@@ -86,7 +86,7 @@ class Replay:
         names = {old.encode(): self._run_id().encode() for old in sorted(_run_ids(events))}
         pattern = re.compile(b"|".join(map(re.escape, names)), re.IGNORECASE)
         return tuple(
-            _item(moved(pattern.sub(lambda found: names[found[0].lower()], raw), shift)) for raw in family.events
+            _item(moved(pattern.sub(lambda match: names[match[0].lower()], raw), shift)) for raw in family.events
         )
 
     def applications(self, events: int) -> tuple[tuple[Item, ...], ...]:
@@ -107,22 +107,22 @@ class Replay:
 
 def _run_ids(events: list[Event]) -> set[str]:
     """The ids of all runs and of the applications that they belong to, in lower case."""
-    found = set()
+    run_ids = set()
     for event in events:
-        found.add(event.run_id)
+        run_ids.add(event.run_id)
         facets = event.body.run.facets if event.body else None
         if facets and facets.parent:
-            found.add(facets.parent.run.run_id.lower())
-    return found - {""}
+            run_ids.add(facets.parent.run.run_id.lower())
+    return run_ids - {""}
 
 
 def moved(raw: bytes, shift: timedelta) -> bytes:
     """Return the event with its times shifted, written with milliseconds as listeners do."""
 
-    def later(found: re.Match[bytes]) -> bytes:
-        moment = datetime.fromisoformat(found[2].decode()) + shift
+    def later(match: re.Match[bytes]) -> bytes:
+        moment = datetime.fromisoformat(match[2].decode()) + shift
         text = moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return found[1] + text.encode() + found[3]
+        return match[1] + text.encode() + match[3]
 
     return _TIME.sub(later, raw, count=1)
 

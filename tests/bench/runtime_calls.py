@@ -50,21 +50,21 @@ class CountedCalls:
         def call(*arguments: Any, **named: Any) -> Any:
             answer = method(*arguments, **named)
             place = arguments[0] if arguments and isinstance(arguments[0], str) else ""
-            what = f"{name} {place}".rstrip()
-            self.calls[what] += 1
+            call_name = f"{name} {place}".rstrip()
+            self.calls[call_name] += 1
             if name not in _LISTS:
                 self.rows[place] += len(arguments[1]) if name == "transact" else 1
                 return answer
-            return self._pages(what, place, answer)
+            return self._pages(call_name, place, answer)
 
         return call
 
-    def _pages(self, what: str, place: str, rows: Iterator[Any]) -> Iterator[Any]:
+    def _pages(self, call_name: str, place: str, rows: Iterator[Any]) -> Iterator[Any]:
         while page := list(islice(rows, PAGE)):
             self.rows[place] += len(page)
             yield from page
             if len(page) == PAGE:
-                self.calls[what] += 1
+                self.calls[call_name] += 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,9 +254,11 @@ def main() -> int:
     )
     for name, scenario in SCENARIOS.items():
         count = scenario()
-        most = ", ".join(f"{what} {number / count.events:.2f}" for what, number in count.calls.most_common(5))
+        top_calls = ", ".join(
+            f"{call_name} {number / count.events:.2f}" for call_name, number in count.calls.most_common(5)
+        )
         rows = [f"{count.rows[table_name] / count.events:.2f}" for table_name in (PUBLISH_QUEUE, ASSETS, APPLICATIONS)]
-        table.add_row(name, f"{count.events:,}", f"{count.rate:.2f}", *rows, most)
+        table.add_row(name, f"{count.events:,}", f"{count.rate:.2f}", *rows, top_calls)
     Console(highlight=False, width=200).print(table)
     return 0
 

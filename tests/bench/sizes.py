@@ -91,17 +91,17 @@ class Steps:
     progress: Progress
     task: TaskID = field(default=TaskID(0))
 
-    def begin(self, what: str, total: int) -> None:
+    def begin(self, description: str, total: int) -> None:
         """Begin a benchmark of `total` steps."""
-        self.task = self.progress.add_task(what, total=total)
+        self.task = self.progress.add_task(description, total=total)
 
     def done(self) -> None:
         """Count a finished step."""
         self.progress.advance(self.task)
 
-    def doing(self, what: str) -> None:
+    def doing(self, description: str) -> None:
         """Show the current activity."""
-        self.progress.update(self.task, description=what)
+        self.progress.update(self.task, description=description)
 
 
 @contextmanager

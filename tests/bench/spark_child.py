@@ -49,23 +49,25 @@ def main() -> None:
     options = parser.parse_args()
     platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
     scratch = str(Path(options.root).parent / "scratch")
-    how = Local(cores=options.cores, memory=options.memory, delta_package=platform.delta_package, scratch=scratch)
+    session_options = Local(
+        cores=options.cores, memory=options.memory, delta_package=platform.delta_package, scratch=scratch
+    )
     measures = {"run": _run, "rows": _rows, "commits": _commits, "translation": _translation, "impact": _impact}
     began = time.monotonic()
-    with opened(how, options.engine) as session:
+    with opened(session_options, options.engine) as session:
         start = time.monotonic() - began
-        found = measures[options.what](Lake.at(session, options.root), options.source)
-        sys.stdout.write(json.dumps({**found, "session": round(start, 2)}) + "\n")
+        figures = measures[options.what](Lake.at(session, options.root), options.source)
+        sys.stdout.write(json.dumps({**figures, "session": round(start, 2)}) + "\n")
         sys.stdout.flush()
 
 
 def _run(lake: Lake, source: str) -> dict[str, Any]:
     began = time.monotonic()
-    done = run(lake, Order(sources=(source,)), note=_note)
+    stages = run(lake, Order(sources=(source,)), note=_note)
     return {
         "seconds": round(time.monotonic() - began, 2),
-        "stages": {stage.name: round(stage.seconds, 2) for stage in done},
-        "counts": {stage.name: stage.counts for stage in done},
+        "stages": {stage.name: round(stage.seconds, 2) for stage in stages},
+        "counts": {stage.name: stage.counts for stage in stages},
     }
 
 
@@ -77,10 +79,10 @@ def _note(stage: Stage) -> None:
 
 def _rows(lake: Lake, source: str) -> dict[str, Any]:
     """Return a row of each table of the lake at `source`, for `commits` to append."""
-    whole = Lake.at(lake.session, source)
-    tables = [table for table in LAKE if whole.exists(table)]
+    source_lake = Lake.at(lake.session, source)
+    tables = [table for table in LAKE if source_lake.exists(table)]
     for table in tables:
-        whole.read(table).limit(1).write.format("delta").save(f"{lake.root}/{table.place}")
+        source_lake.read(table).limit(1).write.format("delta").save(f"{lake.root}/{table.place}")
     return {"tables": len(tables)}
 
 
@@ -116,26 +118,26 @@ def _translation(lake: Lake, source: str) -> dict[str, Any]:
 
     strangers = _best(lambda: silver(0))
     workers.clear()
-    whole = _best(lambda: silver(MAX_CACHED_BYTES))
+    silver_seconds = _best(lambda: silver(MAX_CACHED_BYTES))
     rows = lake.read(EVENTS).where("not late and ignored is null").orderBy("run_id", "event_time")
     texts = [(row["run_id"], row["text"].encode()) for row in rows.select("run_id", "text").toLocalIterator()]
     tune_gc()
     computing = time.process_time()
-    bare = _best(lambda: _bare(texts))
+    core_seconds = _best(lambda: _bare(texts))
     computing = (time.process_time() - computing) / _TIMES
     decoding = _best(lambda: _decoded(texts))
     python = min(workers) and min(workers) + decoding
     return {
         "events": len(texts),
         "runs": len({run_id for run_id, _ in texts}),
-        "silver": round(whole, 2),
+        "silver": round(silver_seconds, 2),
         "strangers": round(strangers, 2),
         "decoding": round(decoding, 2),
         "handed": round(handed, 2),
-        "core": round(bare, 2),
-        "ratio": round(bare / (whole + decoding), 3),
-        "ratio_of_strangers": round(bare / (strangers + decoding), 3),
-        "ratio_of_silver": round(bare / whole, 3),
+        "core": round(core_seconds, 2),
+        "ratio": round(core_seconds / (silver_seconds + decoding), 3),
+        "ratio_of_strangers": round(core_seconds / (strangers + decoding), 3),
+        "ratio_of_silver": round(core_seconds / silver_seconds, 3),
         **({"workers": round(python, 2), "ratio_of_workers": round(computing / python, 3)} if python else {}),
         "goal": ">= 0.6",
     }
@@ -193,21 +195,21 @@ def _decoded(texts: list[tuple[str, bytes]]) -> None:
 
 def _bare(texts: list[tuple[str, bytes]]) -> None:
     """Do the core's work for the lake, run by run."""
-    own: list[Any] = []
+    run_events: list[Any] = []
     last = ""
     for run_id, text in [*texts, ("", b"")]:
-        if run_id != last and own:
-            whole = merge(own)
-            around = RunContext(facts=application_facts_of(whole))
-            counts = whole.ended == "COMPLETE" and (whole.inputs or whole.outputs)
-            datasets = Datasets.of(whole, around) if counts else None
-            translate(whole, around, datasets=datasets)
-            lifecycle_events_in(whole, around)
+        if run_id != last and run_events:
+            merged_event = merge(run_events)
+            run_context = RunContext(facts=application_facts_of(merged_event))
+            counts = merged_event.ended == "COMPLETE" and (merged_event.inputs or merged_event.outputs)
+            datasets = Datasets.of(merged_event, run_context) if counts else None
+            translate(merged_event, run_context, datasets=datasets)
+            lifecycle_events_in(merged_event, run_context)
             if datasets:
                 schemas_in(datasets)
-            own = []
+            run_events = []
         if text:
-            own.append(decode(text))
+            run_events.append(decode(text))
         last = run_id
 
 
@@ -232,13 +234,13 @@ def _impact(lake: Lake, edges: str) -> dict[str, Any]:
     known_columns = Columns.of(frame)
     numbered = time.monotonic() - began
     pairs = impact(lake, known_columns).agg(f.count("*"), f.max("depth")).head()
-    whole = time.monotonic() - began
+    total_seconds = time.monotonic() - began
     return {
         "edges": len(frame),
         "pairs": pairs[0] if pairs else 0,
         "deepest": pairs[1] if pairs else 0,
         "numbered": round(numbered, 2),
-        "seconds": round(whole, 2),
+        "seconds": round(total_seconds, 2),
         "goal": "< 60",
     }
 

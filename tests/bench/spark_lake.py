@@ -42,9 +42,9 @@ Results = Iterator[tuple[str, Any]]
 class _SlowError(Exception):
     """A measurement exceeded its time limit; the argument holds its figures so far."""
 
-    def __init__(self, seen: dict[str, Any]) -> None:
-        super().__init__(f"stopped after {seen['stopped_after']} s")
-        self.seen = seen
+    def __init__(self, details: dict[str, Any]) -> None:
+        super().__init__(f"stopped after {details['stopped_after']} s")
+        self.seen = details
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,22 +70,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     options.cores_events = options.cores_events or options.events // 4
     HOME.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = json.loads(FOUND.read_text()) if FOUND.exists() else {}
+    results: dict[str, Any] = json.loads(FOUND.read_text()) if FOUND.exists() else {}
     for step in options.steps:
-        found[step] = {}
+        results[step] = {}
         try:
-            for name, value in _STEPS.get(step, _estates)(options, found):
-                found[step][name] = value
-                _keep(found, step, name)
+            for name, value in _STEPS.get(step, _estates)(options, results):
+                results[step][name] = value
+                _keep(results, step, name)
         except _SlowError as error:
-            found[step]["stopped"] = error.seen
-            _keep(found, step, "stopped")
+            results[step]["stopped"] = error.seen
+            _keep(results, step, "stopped")
     return 0
 
 
-def _keep(found: dict[str, Any], step: str, name: str) -> None:
-    FOUND.write_text(json.dumps(found, indent=1) + "\n")
-    sys.stdout.write(f"{step}, {name}: {json.dumps(found[step][name])}\n")
+def _keep(results: dict[str, Any], step: str, name: str) -> None:
+    FOUND.write_text(json.dumps(results, indent=1) + "\n")
+    sys.stdout.write(f"{step}, {name}: {json.dumps(results[step][name])}\n")
     sys.stdout.flush()
 
 
@@ -184,9 +184,9 @@ def _child(options: argparse.Namespace, *arguments: str, cores: int = 2, engine:
 
 
 def _end(tree: psutil.Process) -> None:
-    for each in [*tree.children(recursive=True), tree]:
+    for process in [*tree.children(recursive=True), tree]:
         try:
-            each.kill()
+            process.kill()
         except psutil.NoSuchProcess:  # it has ended
             continue
 
@@ -194,9 +194,9 @@ def _end(tree: psutil.Process) -> None:
 def _memory(tree: psutil.Process) -> int:
     """Memory of the process and its children in bytes; shared memory counts once."""
     total = 0
-    for each in [tree, *tree.children(recursive=True)]:
+    for process in [tree, *tree.children(recursive=True)]:
         try:
-            total += each.memory_full_info().pss
+            total += process.memory_full_info().pss
         except psutil.Error:  # ended meanwhile
             continue
     return total
@@ -224,9 +224,9 @@ def _curve(options: argparse.Namespace, _: dict[str, Any]) -> Results:
     """Measure a tenth of the events and all of them, on two cores."""
     per_event = []
     for events in (options.events // 10, options.events):
-        found = _run(options, _estate(events), _fresh(f"lake-{events}"), events)
-        per_event.append(found["seconds"] / events)
-        yield str(events), found
+        figures = _run(options, _estate(events), _fresh(f"lake-{events}"), events)
+        per_event.append(figures["seconds"] / events)
+        yield str(events), figures
     yield "ratio", {"found": round(per_event[1] / per_event[0], 3), "goal": "<= 1.2"}
 
 
@@ -234,9 +234,9 @@ def _cores(options: argparse.Namespace, _: dict[str, Any]) -> Results:
     """Measure the same events on two cores and on one."""
     events, seconds = options.cores_events, []
     for cores in (2, 1):
-        found = _run(options, _estate(events), _fresh("lake-cores"), events, cores=cores)
-        seconds.append(found["seconds"])
-        yield f"{events} on {cores}", found
+        figures = _run(options, _estate(events), _fresh("lake-cores"), events, cores=cores)
+        seconds.append(figures["seconds"])
+        yield f"{events} on {cores}", figures
     yield "ratio", {"found": round(seconds[1] / seconds[0], 3), "goal": ">= 1.6"}
 
 
@@ -245,7 +245,7 @@ def _first(options: argparse.Namespace, engine: str) -> int:
     return int(options.seed) + (0 if engine == SPARK else 2)
 
 
-def _increment(options: argparse.Namespace, known: dict[str, Any]) -> Results:
+def _increment(options: argparse.Namespace, results: dict[str, Any]) -> Results:
     """Add one percent of events to the lake of the curve: against an empty run and against its share of the whole.
 
     It runs on the engine that `lake run` chooses for this size, and on Spark. A few more events show the least cost
@@ -253,7 +253,7 @@ def _increment(options: argparse.Namespace, known: dict[str, Any]) -> Results:
     """
     lake = HOME / f"lake-{options.events}"
     try:
-        whole = known["curve"][str(options.events)]["seconds"]
+        full_seconds = results["curve"][str(options.events)]["seconds"]
     except KeyError:
         raise SystemExit(
             "There is no lake of this many events: measure the curve first (--steps curve increment)"
@@ -263,15 +263,15 @@ def _increment(options: argparse.Namespace, known: dict[str, Any]) -> Results:
         empty = _child(options, "run", str(_estate(options.events)), str(lake), engine=engine)
         yield f"empty by {engine}", empty
         for name, events, seed in (("handful", _HANDFUL, first + 1), ("one per cent", options.events // 100, first)):
-            more = _child(options, "run", str(_estate(events, seed)), str(lake), engine=engine)
-            if not more["counts"]["bronze"]["files"]:
+            increment = _child(options, "run", str(_estate(events, seed)), str(lake), engine=engine)
+            if not increment["counts"]["bronze"]["files"]:
                 raise SystemExit(
                     "The lake already holds these events: give another --seed, or make the lake again (--steps curve)"
                 )
-            yield f"{name} by {engine}", more
-        allowed = empty["seconds"] + 2 * whole / 100
-        found = {"found": round(more["seconds"] / allowed, 3), "allowed": round(allowed, 1), "goal": "<= 1"}
-        yield f"ratio by {engine}", found
+            yield f"{name} by {engine}", increment
+        allowed = empty["seconds"] + 2 * full_seconds / 100
+        comparison = {"found": round(increment["seconds"] / allowed, 3), "allowed": round(allowed, 1), "goal": "<= 1"}
+        yield f"ratio by {engine}", comparison
 
 
 def _commits(options: argparse.Namespace, _: dict[str, Any]) -> Results:

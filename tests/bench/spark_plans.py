@@ -28,11 +28,11 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         for _ in range(sizes.decode_rounds):
             rounds.append((_seconds(read_plan, plans), _seconds(unpack, plans)))
             steps.done()
-        ours, others = zip(*rounds, strict=True)
-        each = Rounds(ours=ours, others=others)
-        a_second = round(len(plans) / min(ours))
+        our_times, other_times = zip(*rounds, strict=True)
+        plan_rounds = Rounds(ours=our_times, others=other_times)
+        a_second = round(len(plans) / min(our_times))
         figures.append(
-            each.figure(
+            plan_rounds.figure(
                 scale=1_000 / len(plans),
                 benchmark=NAME,
                 name=name,
@@ -49,17 +49,17 @@ def _captured(golden: Path) -> list[PlanFacet]:
     """Return the plan facets of all captures."""
     lines = (line for path in sorted(golden.glob("*-plan/*/events.jsonl")) for line in path.read_bytes().splitlines())
     facets = (json.loads(line)["run"].get("facets", {}).get("throughline_plan", {}) for line in lines)
-    return [msgspec.convert(each, PlanFacet) for each in facets if "plan" in each]
+    return [msgspec.convert(raw_facet, PlanFacet) for raw_facet in facets if "plan" in raw_facet]
 
 
 def _wide() -> PlanFacet:
     plans = PlanBuilder()
     columns = [column(number, f"c{number}") for number in range(_COLUMNS)]
-    made = [
+    outputs = [
         alias(_COLUMNS + number, f"o{number}", call("Concat", each, columns[number - 1]))
         for number, each in enumerate(columns)
     ]
-    return facet(plans.writing(plans.project(plans.table("file:/in", *columns), *made)))
+    return facet(plans.writing(plans.project(plans.table("file:/in", *columns), *outputs)))
 
 
 def _seconds(work: Callable[[PlanFacet], object], plans: Sequence[PlanFacet]) -> float:

@@ -112,24 +112,24 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     """Measure the CPU of each kind of call on both sides, which take turns; and what the transport alone saves."""
     with Azurite() as azurite:
         connection = azurite.connection_string
-        ours, others = _calls(_Ours(connection)), _calls(_Sdk(connection))
+        our_calls, other_calls = _calls(_Ours(connection)), _calls(_Sdk(connection))
         transport = storage_transport(_settings(connection).network, _PATIENT)
         over_our_transport = _calls(_Sdk(connection, transport=transport))[_READ]
-        steps.begin("calls to storage", (len(ours) + 1) * sizes.storage_rounds)
-        figures = [_figure(name, ours[name], others[name], sizes, steps) for name in ours]
-        return [*figures, _figure(_BY_TRANSPORT, over_our_transport, others[_READ], sizes, steps)]
+        steps.begin("calls to storage", (len(our_calls) + 1) * sizes.storage_rounds)
+        figures = [_figure(name, our_calls[name], other_calls[name], sizes, steps) for name in our_calls]
+        return [*figures, _figure(_BY_TRANSPORT, over_our_transport, other_calls[_READ], sizes, steps)]
 
 
 def _figure(name: str, our_call: _Call, other_call: _Call, sizes: Sizes, steps: Steps) -> Figure:
-    ours, others = list[float](), list[float]()
-    sides = ((ours, our_call), (others, other_call))
+    our_times, other_times = list[float](), list[float]()
+    sides = ((our_times, our_call), (other_times, other_call))
     for _, call in sides:
         _cpu(call, sizes.storage_calls)  # warms up
     for turn in range(sizes.storage_rounds):
         for times, call in sides if turn % 2 else reversed(sides):
             times.append(_cpu(call, sizes.storage_calls))
         steps.done()
-    return Rounds(ours=ours, others=others).figure(
+    return Rounds(ours=our_times, others=other_times).figure(
         benchmark=NAME,
         name=name,
         scale=1000,
@@ -142,29 +142,29 @@ def _figure(name: str, our_call: _Call, other_call: _Call, sizes: Sizes, steps: 
 
 def _cpu(call: _Call, times: int) -> float:
     """Return the CPU seconds of one call."""
-    begun = time.process_time()
+    start = time.process_time()
     for _ in range(times):
         call()
-    return (time.process_time() - begun) / times
+    return (time.process_time() - start) / times
 
 
 def _calls(side: _Side) -> dict[str, _Call]:
     """Return the calls of one side, on rows and blobs of its own."""
-    own = uuid4().hex
-    new, names = _rows(f"{own}-new"), (f"{own}/{number}" for number in itertools.count())
-    stored = list(itertools.islice(_rows(own), 10))
-    side.put(own)
+    prefix = uuid4().hex
+    new, names = _rows(f"{prefix}-new"), (f"{prefix}/{number}" for number in itertools.count())
+    stored = list(itertools.islice(_rows(prefix), 10))
+    side.put(prefix)
     for row in stored:
         side.upsert(row)
     return {
         "insert a row": lambda: side.insert(next(new)),
         "upsert a row": lambda: side.upsert(stored[0]),
         _READ: lambda: side.read(stored[0]),
-        "read ten rows": lambda: side.query(own),
+        "read ten rows": lambda: side.query(prefix),
         _FIVE: lambda: side.transact(list(itertools.islice(new, 5))),
         _FIFTY: lambda: side.transact(list(itertools.islice(new, 50))),
         "put a blob": lambda: side.put(next(names)),
-        "get a blob": lambda: side.get(own),
+        "get a blob": lambda: side.get(prefix),
     }
 
 

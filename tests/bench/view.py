@@ -71,7 +71,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     steps.done()
     began = time.perf_counter()
     content = page(document_of_record(storage, PublishOptions(), expressions=True))
-    made = time.perf_counter() - began
+    file_seconds = time.perf_counter() - began
     document = document_of_record(storage, PublishOptions(), expressions=True)
     steps.done()
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
@@ -79,12 +79,12 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
         path.write_bytes(content)
         usable = median(browser.open(path) for _ in range(sizes.view_openings))
         steps.done()
-        found = _in_browser(browser, document, sizes)
+        browser_figures = _in_browser(browser, document, sizes)
     rows = [
         ("file", len(content) / 1e6, "MB", 2.5),
-        ("the file from a record", made, "s", 10),
+        ("the file from a record", file_seconds, "s", 10),
         ("usable after opening", usable, "ms", 1_500),
-        *found,
+        *browser_figures,
     ]
     counts = {"datasets": len(document.datasets), "columns": len(document.columns), "edges": len(document.edges)}
     return against_goals(NAME, rows, counts)

@@ -105,12 +105,14 @@ def in_process(connection: str, items: Sequence[Item], threads: int) -> Timings:
 
 def posted(url: str, items: Sequence[Item], clients: int) -> Timings:
     """Post requests to a receiver, each client on its own connection."""
-    mine = threading.local()
+    thread_data = threading.local()
 
     def post(item: Item) -> None:
-        connection = getattr(mine, "connection", None)
+        connection = getattr(thread_data, "connection", None)
         if connection is None:
-            connection = mine.connection = http.client.HTTPConnection(str(urlsplit(url).netloc), timeout=_TIMEOUT)
+            connection = thread_data.connection = http.client.HTTPConnection(
+                str(urlsplit(url).netloc), timeout=_TIMEOUT
+            )
         _post(connection, item)
 
     return _timed(post, items, clients)
@@ -126,10 +128,10 @@ def posted_in_order(url: str, applications: Sequence[Sequence[Item]], senders: i
             _post(connection, item)
         connection.close()
 
-    begun = time.time()
+    start = time.time()
     with ThreadPoolExecutor(senders) as pool:
         list(pool.map(send, applications))
-    return begun
+    return start
 
 
 def _post(connection: http.client.HTTPConnection, item: Item) -> None:
@@ -227,12 +229,12 @@ def host_calls(
 
 def _parts(items: Sequence[Item], number: int) -> list[Sequence[Item]]:
     """Split the items into `number` parts of nearly the same size."""
-    return [items[len(items) * each // number : len(items) * (each + 1) // number] for each in range(number)]
+    return [items[len(items) * index // number : len(items) * (index + 1) // number] for index in range(number)]
 
 
 def _shares(total: int, number: int) -> list[int]:
     """Spread a total evenly over `number` shares."""
-    return [total * (each + 1) // number - total * each // number for each in range(number)]
+    return [total * (index + 1) // number - total * index // number for index in range(number)]
 
 
 def fill(connection: str, blobs: int, rows: int, threads: int) -> None:
@@ -254,14 +256,14 @@ def _receiver(connection: str) -> Any:
 
 def _timed(do: Callable[[Any], object], items: Sequence[Any], threads: int) -> Timings:
     def timed(item: Any) -> float:
-        begun = time.perf_counter()
+        call_start = time.perf_counter()
         do(item)
-        return time.perf_counter() - begun
+        return time.perf_counter() - call_start
 
-    begun = time.perf_counter()
+    start = time.perf_counter()
     if threads == 1:
         calls = [timed(item) for item in items]
     else:
         with ThreadPoolExecutor(threads) as pool:
             calls = list(pool.map(timed, items))
-    return Timings(calls=tuple(calls), total=time.perf_counter() - begun)
+    return Timings(calls=tuple(calls), total=time.perf_counter() - start)

@@ -62,7 +62,9 @@ def main() -> int:
     parser.add_argument(
         "--listener", action="append", help=f"version of openlineage-spark (default {LISTENER_VERSION})"
     )
-    parser.add_argument("--all", action="store_true", help=f"on {', '.join(each.name for each in MATRIX)}")
+    parser.add_argument(
+        "--all", action="store_true", help=f"on {', '.join(matrix_entry.name for matrix_entry in MATRIX)}"
+    )
     parser.add_argument("--missing", action="store_true", help="only those without kept events")
     parser.add_argument("--plans", action="store_true", help="with throughline-plan.jar beside the listener")
     options = parser.parse_args()
@@ -134,8 +136,8 @@ def _summarise(outcomes: Sequence[Outcome], err: Console) -> None:
     places = list(dict.fromkeys(outcome.where for outcome in outcomes))
     table = Table("scenario", *places)
     for name in dict.fromkeys(outcome.scenario for outcome in outcomes):
-        found = {outcome.where: outcome for outcome in outcomes if outcome.scenario == name}
-        table.add_row(name, *(_cell(found.get(place)) for place in places))
+        outcomes_by_place = {outcome.where: outcome for outcome in outcomes if outcome.scenario == name}
+        table.add_row(name, *(_cell(outcomes_by_place.get(place)) for place in places))
     err.print(table)
     failed = sum(outcome.problem is not None for outcome in outcomes)
     seconds = sum(outcome.seconds for outcome in outcomes)

@@ -23,7 +23,11 @@ _COLUMNS = (
     "scenario",
     "Spark",
     "writes",
-    *(f"{who}: {what}" for who in ("alone", "with") for what in ("exact writes", "exact facts", "missing", "wrong")),
+    *(
+        f"{mode}: {measure}"
+        for mode in ("alone", "with")
+        for measure in ("exact writes", "exact facts", "missing", "wrong")
+    ),
 )
 
 
@@ -57,8 +61,10 @@ def tally(truth: Truth, events: Iterable[bytes]) -> Tally:
     """Compare what these events give with the truth."""
     reported: dict[str, frozenset[str | Edge]] = {}
     for process in translate_history([decode(line) for line in events]).processes:
-        found = truth.as_reported(process)
-        reported[found.output] = reported.get(found.output, frozenset()) | _facts(found)
+        reported_process = truth.as_reported(process)
+        reported[reported_process.output] = reported.get(reported_process.output, frozenset()) | _facts(
+            reported_process
+        )
     true = {process.output: _facts(process) for process in truth.processes}
     pairs = [(true.get(output, frozenset()), reported.get(output, frozenset())) for output in true | reported]
     return Tally(
@@ -84,11 +90,15 @@ def table(known_scenarios: Iterable[Scenario]) -> Iterator[str]:
             if not events.exists() or not_run(scenario.truth, versions.name) is not None:
                 continue
             truth, lines = Truth.whole(scenario.truth), events.read_bytes().splitlines()
-            alone = tally(truth, without_plans(lines))
-            both = tally(truth, lines)
+            alone_tally = tally(truth, without_plans(lines))
+            combined_tally = tally(truth, lines)
             spark = versions.platform.short
-            yield f"| {scenario.name} | {spark} | {len(truth.processes)} | {alone} | {both} |"
-            before = sums.get(spark, (0, Tally(), Tally()))
-            sums[spark] = (before[0] + len(truth.processes), before[1] + alone, before[2] + both)
-    for spark, (writes, alone, both) in sums.items():
-        yield f"| **all** | {spark} | {writes} | {alone} | {both} |"
+            yield f"| {scenario.name} | {spark} | {len(truth.processes)} | {alone_tally} | {combined_tally} |"
+            previous_sums = sums.get(spark, (0, Tally(), Tally()))
+            sums[spark] = (
+                previous_sums[0] + len(truth.processes),
+                previous_sums[1] + alone_tally,
+                previous_sums[2] + combined_tally,
+            )
+    for spark, (writes, alone_tally, combined_tally) in sums.items():
+        yield f"| **all** | {spark} | {writes} | {alone_tally} | {combined_tally} |"

@@ -62,9 +62,9 @@ def examine(scenario: Scenario, capture: str) -> Cell | None:
         return None
     history = translate_history([decode(line) for line in (folder / "events.jsonl").read_bytes().splitlines()])
     truth = Truth.read(scenario.truth, capture=capture).as_reported_by(ListenerVersion.read(LISTENERS, capture=capture))
-    found = json.loads(scenario.truth.read_text())
+    document = json.loads(scenario.truth.read_text())
     missing, wrong = (
-        sum(holds(entry, capture) for entry in found[part]) for part in ("not_reported", "reported_wrongly")
+        sum(holds(entry, capture) for entry in document[part]) for part in ("not_reported", "reported_wrongly")
     )
     return Cell(capture=capture, differences=tuple(truth.differences(history.processes)), missing=missing, wrong=wrong)
 
@@ -85,7 +85,7 @@ def page() -> str:
 
 
 def _matrix(known: Iterable[Scenario]) -> Iterator[str]:
-    places = [each.name for each in (*MATRIX, *WITH_PLANS)]
+    places = [matrix_entry.name for matrix_entry in (*MATRIX, *WITH_PLANS)]
     yield f"| scenario | {' | '.join(places)} |"
     yield "|-" * (len(places) + 1) + "|"
     for scenario in known:
@@ -124,30 +124,30 @@ def _listeners() -> Iterator[str]:
 def gaps(scenario: Scenario) -> Iterator[str]:
     """Yield the gaps of a scenario: each reason once, with its facts and captures."""
     truth: dict[str, Any] = json.loads(scenario.truth.read_text())
-    here = [capture for capture in captures(scenario) if (GOLDEN / capture / scenario.name).exists()]
+    golden_captures = [capture for capture in captures(scenario) if (GOLDEN / capture / scenario.name).exists()]
     reasons: dict[tuple[str, str, str], list[str]] = {}
     for part in ("not_reported", "reported_wrongly", "not_run"):
         kind = part.replace("_", " ")
         for entry in truth.get(part, ()):
-            where = _where(entry, here)
-            reasons.setdefault((kind, where, entry["reason"]), []).append(_what(entry))
+            location = _where(entry, golden_captures)
+            reasons.setdefault((kind, location, entry["reason"]), []).append(_what(entry))
     if not reasons:
         return
     yield f"### {scenario.name}"
     yield ""
-    for (kind, where, reason), concerned in reasons.items():
-        what = ", ".join(dict.fromkeys(each for each in concerned if each))
-        yield f"- *{kind}* ({where}){': ' if what else ''}{what}: {reason}"
+    for (kind, location, reason), concerned in reasons.items():
+        subjects = ", ".join(dict.fromkeys(subject for subject in concerned if subject))
+        yield f"- *{kind}* ({location}){': ' if subjects else ''}{subjects}: {reason}"
     yield ""
 
 
-def _where(entry: Mapping[str, Any], here: Sequence[str]) -> str:
+def _where(entry: Mapping[str, Any], golden_captures: Sequence[str]) -> str:
     if "only" not in entry:
         return "everywhere"
-    concerned = [capture for capture in here if holds(entry, capture)]
-    if concerned and concerned == here:
+    concerned = [capture for capture in golden_captures if holds(entry, capture)]
+    if concerned and concerned == golden_captures:
         return "everywhere without plans"
-    return ", ".join(concerned or [f"`{each}`" for each in entry["only"]])
+    return ", ".join(concerned or [f"`{capture_name}`" for capture_name in entry["only"]])
 
 
 def _what(entry: Mapping[str, Any]) -> str:

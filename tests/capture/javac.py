@@ -16,8 +16,8 @@ class NoCompilerError(Exception):
 
 def compile_java(java: JavaHome, sources: Sequence[Path], class_path: str, classes: Path) -> None:
     """Compile the sources into the folder `classes`, with names of parameters. Raises NoCompilerError."""
-    beside = java.path / "bin" / "javac"
-    compiler = str(beside) if beside.exists() else shutil.which("javac")
+    local_javac = java.path / "bin" / "javac"
+    compiler = str(local_javac) if local_javac.exists() else shutil.which("javac")
     names = ", ".join(source.name for source in sources)
     if compiler is None:
         raise NoCompilerError(f"{names}: no Java compiler. Install a JDK (not only a runtime), 11 or later.")

@@ -31,12 +31,12 @@ class Needs:
         path = script.with_suffix(".job.json")
         if not path.exists():
             return cls()
-        found: dict[str, Any] = json.loads(path.read_text())
-        if unknown := found.keys() - set(cls.__dataclass_fields__):
+        document: dict[str, Any] = json.loads(path.read_text())
+        if unknown := document.keys() - set(cls.__dataclass_fields__):
             raise NeedsError(
                 f"{path} has {', '.join(sorted(unknown))}: it may have {', '.join(cls.__dataclass_fields__)}"
             )
-        needs = cls(**{**found, "packages": tuple(found.get("packages", ()))})
+        needs = cls(**{**document, "packages": tuple(document.get("packages", ()))})
         if needs.kind not in _KINDS:
             raise NeedsError(f"{path} has the kind {needs.kind}: it may be {' or '.join(_KINDS)}")
         if needs.kind == "python" and needs.system is None:

@@ -74,22 +74,24 @@ def capture(scenario: Scenario, versions: Versions) -> Path:
     spark = scenario.needs.kind == "spark"
     # No dots or dashes in the folder: the listener folds them in the names of jobs.
     folder = WORK / (versions.name.replace(".", "_").replace("-", "_") if spark else "python") / scenario.name
-    with _prepared(scenario, versions, folder) as (needs, used):
+    with _prepared(scenario, versions, folder) as (needs, running_system):
         if spark:
             reports = file_configuration(
                 _events(folder), platform=versions.platform, listener=versions.listener, packages=needs.packages
             )
             if versions.plans:
                 reports = merge_configurations(reports, plan_configuration(_plans(folder)))
-            facts = _run_spark(scenario, versions, needs, used, folder, reports=reports)
+            facts = _run_spark(scenario, versions, needs, running_system, folder, reports=reports)
             if not _events(folder).exists():
                 raise CaptureError(f"The listener {versions.listener} wrote no events. Log: {folder / 'spark'}")
             name = versions.name
         else:
-            assert used is not None
-            facts = _run_python(scenario, needs, used, folder)
-            name = f"{needs.system}-{'.'.join(used.versions[str(needs.system)].split('.')[:2])}"
-        return _keep(GOLDEN / name / scenario.name, folder, facts, used.stable_names if used else {})
+            assert running_system is not None
+            facts = _run_python(scenario, needs, running_system, folder)
+            name = f"{needs.system}-{'.'.join(running_system.versions[str(needs.system)].split('.')[:2])}"
+        return _keep(
+            GOLDEN / name / scenario.name, folder, facts, running_system.stable_names if running_system else {}
+        )
 
 
 def run_against(receiver: str, scenario: Scenario, versions: Versions, folder: Path) -> None:
@@ -97,8 +99,8 @@ def run_against(receiver: str, scenario: Scenario, versions: Versions, folder: P
 
     Raises the errors of `capture` that have to do with running.
     """
-    with _prepared(scenario, versions, folder) as (needs, used):
-        _run_spark(scenario, versions, needs, used, folder, reports=_to_receiver(receiver, versions, needs))
+    with _prepared(scenario, versions, folder) as (needs, running_system):
+        _run_spark(scenario, versions, needs, running_system, folder, reports=_to_receiver(receiver, versions, needs))
 
 
 def shares_a_jvm(scenario: Scenario) -> bool:
@@ -219,9 +221,9 @@ def _prepared(scenario: Scenario, versions: Versions, folder: Path) -> Iterator[
     """Hold an empty folder for a scenario with its data folder, and run its system, while the block lasts."""
     data = folder / "data"
     needs = scenario.needs.filled_in({**versions.placeholders, "data": str(data), "project": str(PROJECT)})
-    with _alone_in(folder), system(needs.system) if needs.system else nullcontext() as used:
+    with _alone_in(folder), system(needs.system) if needs.system else nullcontext() as running_system:
         data.mkdir()
-        yield needs, used
+        yield needs, running_system
 
 
 @contextmanager
@@ -242,14 +244,14 @@ def _run_spark(
     scenario: Scenario,
     versions: Versions,
     needs: Needs,
-    used: System | None,
+    running_system: System | None,
     folder: Path,
     *,
     reports: Mapping[str, str],
 ) -> dict[str, object]:
     """Run it under spark-submit; return the facts for versions.json. `reports`: how the listeners report."""
     platform = versions.platform
-    launch = _launch(scenario, versions, needs, used, folder, reports=reports)
+    launch = _launch(scenario, versions, needs, running_system, folder, reports=reports)
     result = launch.run(folder)
     if result.problem:
         raise CaptureError(result.problem)
@@ -261,20 +263,20 @@ def _run_spark(
     }
     if needs.packages:
         facts["packages"] = list(needs.packages)
-    return facts | (dict(used.versions) if used else {})
+    return facts | (dict(running_system.versions) if running_system else {})
 
 
-def _run_python(scenario: Scenario, needs: Needs, used: System, folder: Path) -> dict[str, object]:
+def _run_python(scenario: Scenario, needs: Needs, running_system: System, folder: Path) -> dict[str, object]:
     """Run it with the Python of its system; return the facts for versions.json."""
-    if used.python is None:
+    if running_system.python is None:
         raise CaptureError(
             f"{scenario.name} is no Spark job, and the system {needs.system} has no Python to run it with"
         )
     output, log, events = folder / "output.txt", folder / "log.txt", _events(folder)
-    arguments = ["--data", str(folder / "data"), "--events", str(events), *used.arguments]
+    arguments = ["--data", str(folder / "data"), "--events", str(events), *running_system.arguments]
     with Leashed(
-        [str(used.python), str(scenario.script), *arguments],
-        environment={**os.environ, **needs.environment, **used.environment},
+        [str(running_system.python), str(scenario.script), *arguments],
+        environment={**os.environ, **needs.environment, **running_system.environment},
         output=output,
         log=log,
     ) as command:
@@ -286,7 +288,7 @@ def _run_python(scenario: Scenario, needs: Needs, used: System, folder: Path) ->
         raise CaptureError(explain_failure(scenario.name, output.read_text(errors="replace"), errors, log))
     if not events.exists():
         raise CaptureError(f"{scenario.name} wrote no events to its --events. Log: {log}")
-    return dict(used.versions)
+    return dict(running_system.versions)
 
 
 def _plans(folder: Path) -> Path:
@@ -308,6 +310,6 @@ def _keep(kept_path: Path, folder: Path, facts: Mapping[str, object], stable_nam
         text += packed(scrub(unpacked(_plans(folder).read_text()), machine))
     kept_path.mkdir(parents=True, exist_ok=True)
     (kept_path / "events.jsonl").write_text(text)
-    known = {**facts, "captured": f"{datetime.now(UTC):%Y-%m-%d}"}
-    (kept_path / "versions.json").write_text(json.dumps(known, indent=2) + "\n")
+    recorded_facts = {**facts, "captured": f"{datetime.now(UTC):%Y-%m-%d}"}
+    (kept_path / "versions.json").write_text(json.dumps(recorded_facts, indent=2) + "\n")
     return kept_path

@@ -56,7 +56,7 @@ class Versions:
 WITH_PLANS = (Versions(plans=True), Versions(platform=SPARK_4, plans=True))
 """With Spark's own plans: for scenarios whose whole truth they show."""
 
-MATRIX = (*(Versions(listener=each) for each in LISTENER_VERSIONS), Versions(platform=SPARK_4))
+MATRIX = (*(Versions(listener=listener_version) for listener_version in LISTENER_VERSIONS), Versions(platform=SPARK_4))
 """All versions that a Spark scenario runs on, unless its truth says `not_run`."""
 
 
@@ -74,4 +74,4 @@ def captures(scenario: Scenario) -> Iterator[str]:
     if scenario.needs.kind == "python":
         yield from sorted(path.parent.parent.name for path in GOLDEN.glob(f"*/{scenario.name}/events.jsonl"))
     else:
-        yield from (each.name for each in MATRIX if not_run(scenario.truth, each.name) is None)
+        yield from (matrix_entry.name for matrix_entry in MATRIX if not_run(scenario.truth, matrix_entry.name) is None)

@@ -38,8 +38,8 @@ def scrub(text: str, machine: Machine) -> str:
         text = _scrub_folded(text, _folded(path), _folded(stable))
     text = _FACTS.sub(lambda fact: f'"{fact[1]}":"{_STABLE[fact[1]]}"', text)
     for forbidden in machine.forbidden:
-        if left := re.search(rf"(?<!\w){re.escape(forbidden)}(?!\w)", text):
-            context = text[max(0, left.start() - 60) : left.end() + 60]
+        if match := re.search(rf"(?<!\w){re.escape(forbidden)}(?!\w)", text):
+            context = text[max(0, match.start() - 60) : match.end() + 60]
             raise LeakError(f"{forbidden!r} is still in the events: …{context}…")
     return text
 

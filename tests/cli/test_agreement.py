@@ -81,13 +81,13 @@ class Place:
 
 def seeded(connection: str, catalog: CatalogServer) -> Place:
     """One process that was published, and two that wait."""
-    found = Place(connection=connection, catalog=catalog)
-    parts = assemble(load(catalog=True, environment=found.shell))
+    seeded_place = Place(connection=connection, catalog=catalog)
+    parts = assemble(load(catalog=True, environment=seeded_place.shell))
     post_and_settle(parts.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone"))  # type: ignore[arg-type]  # any
     publish(parts.storage, parts.catalog, parts.publishing)
     for name, sink in (("new", "/b"), ("secret", "/secret/t2")):
         post_and_settle(parts.storage, *write(name, f"app-{name}", "2026-11-20T10:00", "/a", sink=sink))  # type: ignore[arg-type]
-    return found
+    return seeded_place
 
 
 @pytest.fixture(scope="module")
@@ -184,8 +184,8 @@ def test_other_settings_are_refused_by_name(place_without_writes: Place, argumen
 
 def test_values_that_differ_only_in_spelling_are_accepted(place: Place) -> None:
     place.functions(THROUGHLINE_APPLICATION_IDLE_MINUTES="30", THROUGHLINE_EXCLUDE_PATHS="a,b")
-    same = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "30.0", "THROUGHLINE_EXCLUDE_PATHS": " a, b"}
-    assert place.run("publish", "--missing", **same).exit_code == 0
+    settings = {"THROUGHLINE_APPLICATION_IDLE_MINUTES": "30.0", "THROUGHLINE_EXCLUDE_PATHS": " a, b"}
+    assert place.run("publish", "--missing", **settings).exit_code == 0
 
 
 def test_other_rate_and_batch_limits_are_accepted(place: Place) -> None:

@@ -46,8 +46,8 @@ HASHED = step("DIRECT", "TRANSFORMATION", masking=True)
 def events() -> list[bytes]:
     """A column is copied, and hashed beside it."""
     columns = columns_of({"mail": [source("raw", "mail", IDENTITY)], "hash": [source("raw", "mail", HASHED)]})
-    read = dataset("raw", schema={"fields": SCHEMA["fields"][:1]})
-    return [packed(body(inputs=[read], outputs=[dataset("clean", schema=SCHEMA, columnLineage=columns)]))]
+    raw_dataset = dataset("raw", schema={"fields": SCHEMA["fields"][:1]})
+    return [packed(body(inputs=[raw_dataset], outputs=[dataset("clean", schema=SCHEMA, columnLineage=columns)]))]
 
 
 def recorded() -> Parts:
@@ -72,19 +72,19 @@ def test_apply_makes_the_planned_changes_and_the_next_plan_is_empty(tmp_path: Pa
     applied = parts.run("classify", "apply", "--rules", file)
     assert applied.exit_code == 0, applied.output
     assert "2 attached, 0 taken away" in applied.output
-    again = parts.run("classify", "plan", "--rules", file, "--json")
-    assert again.exit_code == 0
-    found = json.loads(again.output)
-    assert found["attach"] == found["detach"] == []
-    assert found["classifications"] == {"Acme.PII": {"tagged": 2, "clean": 1, "not known": 0}}
-    nothing = parts.run("classify", "apply", "--rules", rules(tmp_path, ""))
-    assert "0 attached, 2 taken away" in nothing.output
+    second_result = parts.run("classify", "plan", "--rules", file, "--json")
+    assert second_result.exit_code == 0
+    next_plan = json.loads(second_result.output)
+    assert next_plan["attach"] == next_plan["detach"] == []
+    assert next_plan["classifications"] == {"Acme.PII": {"tagged": 2, "clean": 1, "not known": 0}}
+    empty_result = parts.run("classify", "apply", "--rules", rules(tmp_path, ""))
+    assert "0 attached, 2 taken away" in empty_result.output
 
 
 def test_explain_names_the_code_on_the_path(tmp_path: Path) -> None:
     parts, plans = Parts(), PlanBuilder()
-    made = plans.add("MapInPandas", output=[column(2, "x")], child=plans.table("file:/raw", column(1, "mail")))
-    plan = to_builtins(facet(plans.writing(made, "file:/clean")))
+    map_node = plans.add("MapInPandas", output=[column(2, "x")], child=plans.table("file:/raw", column(1, "mail")))
+    plan = to_builtins(facet(plans.writing(map_node, "file:/clean")))
     event = body(inputs=["/raw"], outputs=[dataset("/clean")], run_facets={"throughline_plan": plan})
     for place in post(parts.storage, packed(event)):
         settle(parts.storage, place)
@@ -149,8 +149,8 @@ def test_definitions_and_classifications_are_written_to_the_catalog(
     assert parts.run("classify", "plan", "--rules", file).exit_code == 0
     assert parts.run("classify", "apply", "--rules", file).exit_code == 0
     assert fresh_catalog.calls()["writes"] == writes_before, "a second apply makes no call that writes"
-    nothing = parts.run("classify", "apply", "--rules", rules(tmp_path, ""))
-    assert "0 attached, 5 taken away" in nothing.output
+    empty_result = parts.run("classify", "apply", "--rules", rules(tmp_path, ""))
+    assert "0 attached, 5 taken away" in empty_result.output
 
 
 def test_terms_are_planned_explained_and_refused_with_an_unknown_glossary(tmp_path: Path) -> None:
@@ -159,9 +159,13 @@ def test_terms_are_planned_explained_and_refused_with_an_unknown_glossary(tmp_pa
     assert planned.exit_code == 3
     assert "+ Email@Glossary" in planned.output
     assert "3 to attach, 0 to take away" in planned.output
-    found = json.loads(parts.run("classify", "plan", "--rules", file, "--json").output)
-    assert found["new_terms"] == ["Customer@Glossary", "Email@Glossary"]
-    assert [each["term"] for each in found["attach"]] == ["Customer@Glossary", "Email@Glossary", "Email@Glossary"]
+    term_plan = json.loads(parts.run("classify", "plan", "--rules", file, "--json").output)
+    assert term_plan["new_terms"] == ["Customer@Glossary", "Email@Glossary"]
+    assert [attachment["term"] for attachment in term_plan["attach"]] == [
+        "Customer@Glossary",
+        "Email@Glossary",
+        "Email@Glossary",
+    ]
     parts.run("classify", "apply", "--rules", file)
     assert parts.run("classify", "plan", "--rules", file).exit_code == 0
     explained = parts.run("classify", "explain", "clean.mail", "--rules", file).output
@@ -180,8 +184,8 @@ def test_a_rule_about_the_catalogs_classifications_is_not_called_unused(tmp_path
     assert "no column has classified_as" in parts.run("classify", "plan", "--rules", rules(tmp_path, text)).output
     assert parts.worker.classifications
     keys = [("column", column_name(*key, "mail")) for key in parts.catalog.assets]
-    held = parts.worker.classifications.classified(keys)
-    parts.worker.classifications.attach("MICROSOFT.EMAIL", [each.guid for each in held.values()])
+    entities = parts.worker.classifications.classified(keys)
+    parts.worker.classifications.attach("MICROSOFT.EMAIL", [entity.guid for entity in entities.values()])
     output = parts.run("classify", "plan", "--rules", rules(tmp_path, text)).output
     assert "unused" not in output
 
@@ -191,11 +195,11 @@ def test_a_rule_about_the_catalogs_classifications_is_not_called_unused(tmp_path
 
 def test_search_the_page_and_checks_know_what_was_attached(tmp_path: Path) -> None:
     parts = recorded()
-    before = parts.run("search", "mail", "--tag", "Acme.PII")
-    assert before.exit_code == 1
+    result_before = parts.run("search", "mail", "--tag", "Acme.PII")
+    assert result_before.exit_code == 1
     assert parts.run("classify", "apply", "--rules", rules(tmp_path)).exit_code == 0
-    found = json.loads(parts.run("search", "mail", "--tag", "Acme.PII", "--json").output)
-    assert [each["column"] for each in found if each["column"]] == ["mail", "mail"]
+    matches = json.loads(parts.run("search", "mail", "--tag", "Acme.PII", "--json").output)
+    assert [match["column"] for match in matches if match["column"]] == ["mail", "mail"]
     assert parts.run("view", "clean", "--html", str(tmp_path / "page.html")).exit_code == 0
     data = (tmp_path / "page.html").read_text().partition('id="data"')[2].partition(">")[2].partition("<")[0]
     assert "Acme.PII" in gzip.decompress(base64.b64decode(data)).decode()
@@ -217,10 +221,12 @@ no_tag = "PII"
 def test_an_apply_takes_no_attached_classification_for_a_tag_of_events(tmp_path: Path) -> None:
     """Else a classification would keep itself attached for ever."""
     parts = recorded()
-    both = RULES + '\n[[tag]]\nclassification = "Acme.PII"\ntag = "Acme.*"\n'
-    parts.run("classify", "apply", "--rules", rules(tmp_path, both))
-    left = both.replace('datasets = "raw"', 'datasets = "nothing"')
-    assert "0 attached, 2 taken away" in parts.run("classify", "apply", "--rules", rules(tmp_path, left)).output
+    extended_rules = RULES + '\n[[tag]]\nclassification = "Acme.PII"\ntag = "Acme.*"\n'
+    parts.run("classify", "apply", "--rules", rules(tmp_path, extended_rules))
+    remaining_rules = extended_rules.replace('datasets = "raw"', 'datasets = "nothing"')
+    assert (
+        "0 attached, 2 taken away" in parts.run("classify", "apply", "--rules", rules(tmp_path, remaining_rules)).output
+    )
 
 
 def test_a_second_rules_file_takes_nothing_away(tmp_path: Path) -> None:

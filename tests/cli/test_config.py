@@ -34,9 +34,14 @@ CASES = [*((platform, "http") for platform in PLATFORMS), ("fabric", "file")]
 runner = CliRunner()
 
 
-def installation(**more: str) -> Installation:
-    ours = {"url": URL, "namespace": "sales-workspace", "vault": "kv-lineage", "plan_jar": "/opt/throughline-plan.jar"}
-    return Installation(**{**ours, **more})
+def installation(**changes: str) -> Installation:
+    defaults = {
+        "url": URL,
+        "namespace": "sales-workspace",
+        "vault": "kv-lineage",
+        "plan_jar": "/opt/throughline-plan.jar",
+    }
+    return Installation(**{**defaults, **changes})
 
 
 def configuration(platform: str, installation: Installation) -> Configuration:
@@ -45,11 +50,11 @@ def configuration(platform: str, installation: Installation) -> Configuration:
 
 @pytest.mark.parametrize(("platform", "transport"), CASES, ids=["-".join(case) for case in CASES])
 def test_the_configuration_of_each_platform_is_golden(platform: str, transport: str, rewrite_golden: bool) -> None:
-    found = json.dumps(asdict(configuration(platform, installation(transport=transport))), indent=2) + "\n"
+    document = json.dumps(asdict(configuration(platform, installation(transport=transport))), indent=2) + "\n"
     path = GOLDEN / f"{platform}-{transport}.json"
     if rewrite_golden:
-        path.write_text(found)
-    assert found == path.read_text()
+        path.write_text(document)
+    assert document == path.read_text()
 
 
 @pytest.mark.parametrize(("platform", "transport"), CASES, ids=["-".join(case) for case in CASES])
@@ -79,9 +84,9 @@ def test_a_printed_command_runs_from_the_current_folder(
     """In any terminal: it may be typed in another one, which has not activated the environment."""
     monkeypatch.chdir(Path(sys.executable).parents[1])
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent if activated else tmp_path))
-    program, _, rest = typed("status", tmp_path / "my world").partition(" ")
+    program, _, arguments = typed("status", tmp_path / "my world").partition(" ")
     assert (program, Path(program).exists()) == ("bin/throughline", True)
-    assert rest == f"status --home '{tmp_path}/my world'"
+    assert arguments == f"status --home '{tmp_path}/my world'"
 
 
 def test_the_last_step_is_the_status_command_of_this_world() -> None:
@@ -105,19 +110,20 @@ def test_the_listener_timeout_is_longer_than_its_default() -> None:
 def test_a_key_is_looked_up_or_added_from_key_vault_and_never_written_down() -> None:
     header = "spark.openlineage.transport.headers.x-functions-key"
     for platform in set(PLATFORMS) - {"local"}:
-        found = configuration(platform, installation(key="0123456789"))
-        assert "0123456789" not in json.dumps(asdict(found))
-        looked_up = found.properties.get(header, "") == "{{secrets/throughline/throughline-key}}"
+        platform_config = configuration(platform, installation(key="0123456789"))
+        assert "0123456789" not in json.dumps(asdict(platform_config))
+        looked_up = platform_config.properties.get(header, "") == "{{secrets/throughline/throughline-key}}"
         added = any(
-            header in step and "az keyvault secret show --vault-name kv-lineage" in step for step in found.steps
+            header in step and "az keyvault secret show --vault-name kv-lineage" in step
+            for step in platform_config.steps
         )
         assert looked_up != added
-        assert re.search(found.properties["spark.redaction.regex"].removeprefix("(?i)"), header)
+        assert re.search(platform_config.properties["spark.redaction.regex"].removeprefix("(?i)"), header)
     assert configuration("local", installation(key="0123456789")).properties[header] == "0123456789"
 
 
 @pytest.mark.parametrize(
-    ("platform", "more", "message"),
+    ("platform", "options", "message"),
     [
         ("databricks-uc", {"listener": "1.37.0"}, "use 1.51 or later"),
         ("synapse", {"listener": "1.9.0"}, "older than any that was tried"),
@@ -132,25 +138,25 @@ def test_a_key_is_looked_up_or_added_from_key_vault_and_never_written_down() -> 
     ],
 )
 def test_an_unsupported_configuration_is_refused_with_a_message(
-    platform: str, more: dict[str, str], message: str
+    platform: str, options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(PlatformError, match=re.compile(re.escape(message), re.IGNORECASE)):
-        configuration(platform, installation(**more))
+        configuration(platform, installation(**options))
 
 
 def test_an_older_listener_gets_its_jar() -> None:
-    found = configuration("synapse", installation(listener="1.25.0"))
-    assert "openlineage-spark_2.12-1.25.0.jar" in found.steps[0]
+    platform_config = configuration("synapse", installation(listener="1.25.0"))
+    assert "openlineage-spark_2.12-1.25.0.jar" in platform_config.steps[0]
 
 
 @pytest.mark.parametrize("each", RUNTIMES, ids=[f"{runtime.platform}-{runtime.name}" for runtime in RUNTIMES])
 def test_each_runtime_gets_the_jar_of_its_scala_version_and_its_notes(each: Runtime) -> None:
-    found = configuration(each.platform, installation(runtime=each.name))
-    text = as_text(found.properties) + "".join(found.steps)
+    platform_config = configuration(each.platform, installation(runtime=each.name))
+    text = as_text(platform_config.properties) + "".join(platform_config.steps)
     jars = set(re.findall(r"openlineage-spark_(2\.\d+)", text))
     assert jars == {each.scala}
-    assert found.runtime == each.name
-    notes = " ".join(found.notes)
+    assert platform_config.runtime == each.name
+    notes = " ".join(platform_config.notes)
     assert ("out of support" in notes) == (each.ends is not None and each.ends < TODAY)
     assert ("not proved" in notes) == (each.proof is Proof.UNPROVEN)
     assert each.note in notes
@@ -162,11 +168,13 @@ def test_the_table_of_runtimes_is_consistent() -> None:
         assert sum(runtime.is_default for runtime in runtimes_of(platform)) == 1
         names = [runtime.name for runtime in runtimes_of(platform)]
         assert len(set(names)) == len(names)
-    for each in RUNTIMES:
-        assert each.scala == ("2.13" if each.spark.startswith("4") or "scala2.13" in each.name else "2.12")
-        assert not (each.is_default and each.is_over(TODAY))
-    over = {(runtime.platform, runtime.name) for runtime in RUNTIMES if runtime.is_over(TODAY)}
-    assert over == {("synapse", "3.4"), ("databricks", "13.3")}
+    for known_runtime in RUNTIMES:
+        assert known_runtime.scala == (
+            "2.13" if known_runtime.spark.startswith("4") or "scala2.13" in known_runtime.name else "2.12"
+        )
+        assert not (known_runtime.is_default and known_runtime.is_over(TODAY))
+    outdated_runtimes = {(runtime.platform, runtime.name) for runtime in RUNTIMES if runtime.is_over(TODAY)}
+    assert outdated_runtimes == {("synapse", "3.4"), ("databricks", "13.3")}
     on_databricks = {runtime.name: runtime for runtime in runtimes_of("databricks")}
     assert {name for name, runtime in on_databricks.items() if runtime.spark.startswith("4")} == {"18", "17.3"}
     assert all(on_databricks[name].proof is Proof.UNPROVEN for name in ("18", "17.3"))
@@ -191,37 +199,44 @@ def test_an_unsupported_or_unproven_runtime_is_reported() -> None:
 @pytest.mark.parametrize("platform", ["databricks", "databricks-uc"])
 def test_databricks_keeps_its_own_listener(platform: str) -> None:
     """`spark.extraListeners` replaces what Databricks sets: without its own the Spark UI of ended clusters is empty."""
-    found = configuration(platform, installation())
-    both = f"{DATABRICKS_LISTENER},{LISTENER_CLASS},{PLAN_LISTENER}"
-    assert found.properties["spark.extraListeners"] == both
-    assert f'"spark.extraListeners" = "{both}"' in found.files["throughline-init.sh"]
-    others = [configuration(each, installation()).properties for each in ("synapse", "fabric", "local")]
-    assert {each["spark.extraListeners"] for each in others} == {f"{LISTENER_CLASS},{PLAN_LISTENER}"}
+    platform_config = configuration(platform, installation())
+    listeners = f"{DATABRICKS_LISTENER},{LISTENER_CLASS},{PLAN_LISTENER}"
+    assert platform_config.properties["spark.extraListeners"] == listeners
+    assert f'"spark.extraListeners" = "{listeners}"' in platform_config.files["throughline-init.sh"]
+    other_properties = [
+        configuration(platform_name, installation()).properties for platform_name in ("synapse", "fabric", "local")
+    ]
+    assert {properties["spark.extraListeners"] for properties in other_properties} == {
+        f"{LISTENER_CLASS},{PLAN_LISTENER}"
+    }
 
 
 @pytest.mark.parametrize(("platform", "transport"), CASES, ids=["-".join(case) for case in CASES])
 def test_plans_are_sent_unless_the_plan_jar_is_left_out(platform: str, transport: str) -> None:
     """Only the plan listener, its jar and the steps that bring the jar differ."""
-    found = configuration(platform, installation(transport=transport))
-    without = configuration(platform, installation(transport=transport, plan_jar=""))
-    assert found.properties["spark.extraListeners"] == f"{without.properties['spark.extraListeners']},{PLAN_LISTENER}"
-    assert "throughline-plan" not in json.dumps([without.properties, without.files, without.steps])
-    assert [step for step in found.steps if "throughline-plan" not in step] == list(without.steps)
-    brings = json.dumps([found.properties.get("spark.jars"), found.steps])
+    platform_config = configuration(platform, installation(transport=transport))
+    plain_config = configuration(platform, installation(transport=transport, plan_jar=""))
+    assert (
+        platform_config.properties["spark.extraListeners"]
+        == f"{plain_config.properties['spark.extraListeners']},{PLAN_LISTENER}"
+    )
+    assert "throughline-plan" not in json.dumps([plain_config.properties, plain_config.files, plain_config.steps])
+    assert [step for step in platform_config.steps if "throughline-plan" not in step] == list(plain_config.steps)
+    brings = json.dumps([platform_config.properties.get("spark.jars"), platform_config.steps])
     assert "/opt/throughline-plan.jar" in brings
-    ours = {"spark.extraListeners", "spark.jars", "spark.throughline.plan.transport.location"}
-    assert {name: value for name, value in found.properties.items() if name not in ours} == {
-        name: value for name, value in without.properties.items() if name not in ours
+    plan_properties = {"spark.extraListeners", "spark.jars", "spark.throughline.plan.transport.location"}
+    assert {name: value for name, value in platform_config.properties.items() if name not in plan_properties} == {
+        name: value for name, value in plain_config.properties.items() if name not in plan_properties
     }
 
 
 def test_the_jar_is_written_beside_the_properties(tmp_path: Path) -> None:
     jar = tmp_path / "out" / "throughline-plan.jar"
-    done = runner.invoke(app, ["config", "local", "--url", URL, "--output", str(jar.parent)])
-    assert done.exit_code == 0, done.output
+    result = runner.invoke(app, ["config", "local", "--url", URL, "--output", str(jar.parent)])
+    assert result.exit_code == 0, result.output
     assert jar.read_bytes() == plan_jar().read_bytes()
     assert f"spark.jars {jar}" in (jar.parent / "local.conf").read_text().splitlines()
-    done = runner.invoke(app, ["config", "local", "--url", URL, "--no-plan", "--output", str(tmp_path / "none")])
+    result = runner.invoke(app, ["config", "local", "--url", URL, "--no-plan", "--output", str(tmp_path / "none")])
     assert {path.name for path in (tmp_path / "none").iterdir()} == {"local.conf", "log4j2.properties"}
 
 
@@ -268,9 +283,9 @@ esac
 def test_fabric_is_tried_without_a_jar_before_one_is_uploaded(transport: str, runtime: str) -> None:
     steps = configuration("fabric", installation(transport=transport, runtime=runtime)).steps
     (enter,) = [number for number, step in enumerate(steps) if step.startswith("Enter the properties")]
-    (without,) = [number for number, step in enumerate(steps) if "without a jar of your own" in step]
+    (jarless_step,) = [number for number, step in enumerate(steps) if "without a jar of your own" in step]
     (jar,) = [number for number, step in enumerate(steps) if "Maven Central" in step]
-    assert enter < without < jar
+    assert enter < jarless_step < jar
     assert "ClassNotFoundException" in steps[jar]
 
 
@@ -283,9 +298,9 @@ def test_the_listener_captures_the_properties_that_name_workspace_and_job() -> N
         "fabric": "trident.artifact.workspace.id",
     }
     for platform, property_name in expected.items():
-        asked = configuration(platform, installation()).properties[name].split(",")
-        assert asked[:2] == ["spark.master", "spark.app.name"]
-        assert property_name in asked
+        requested_properties = configuration(platform, installation()).properties[name].split(",")
+        assert requested_properties[:2] == ["spark.master", "spark.app.name"]
+        assert property_name in requested_properties
     assert name not in configuration("local", installation()).properties
 
 
@@ -293,10 +308,10 @@ def test_the_listener_captures_the_properties_that_name_workspace_and_job() -> N
 def test_the_init_script_copies_the_jar_or_gives_the_reason(platform: str, tmp_path: Path) -> None:
     script = configuration(platform, installation(folder=str(tmp_path))).files["throughline-init.sh"]
     places = {"/mnt/driver-daemon/jars/": tmp_path / "jars", "/databricks/driver/conf/": tmp_path / "conf"}
-    for place, here in places.items():
+    for place, folder in places.items():
         assert place in script
-        here.mkdir()
-        script = script.replace(place, f"{here}/")
+        folder.mkdir()
+        script = script.replace(place, f"{folder}/")
 
     def run() -> subprocess.CompletedProcess[str]:
         return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
@@ -340,8 +355,10 @@ def test_the_notebook_sends_each_line_of_the_files_once(tmp_path: Path) -> None:
     events.write_bytes(b'{"n": 1}\n{"bad": 2}\n{"n": 3}\n{"half')
     with HTTPServer(("127.0.0.1", 0), Receiver) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        where = installation(url=f"http://127.0.0.1:{server.server_port}", transport="file", folder=str(tmp_path))
-        script = configuration("fabric", where).files["pick_up.py"]
+        target_installation = installation(
+            url=f"http://127.0.0.1:{server.server_port}", transport="file", folder=str(tmp_path)
+        )
+        script = configuration("fabric", target_installation).files["pick_up.py"]
 
         def run() -> int:
             environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -362,8 +379,8 @@ def test_the_notebook_sends_each_line_of_the_files_once(tmp_path: Path) -> None:
 
 def test_files_with_secrets_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    done = runner.invoke(app, ["config", "databricks", "--url", URL, "--output", str(folder)])
-    assert done.exit_code == 0, done.output
+    result = runner.invoke(app, ["config", "databricks", "--url", URL, "--output", str(folder)])
+    assert result.exit_code == 0, result.output
     assert {path.name for path in folder.iterdir()} == {
         "databricks.conf",
         "throughline-init.sh",
@@ -371,7 +388,7 @@ def test_files_with_secrets_are_readable_by_their_owner_only(tmp_path: Path) -> 
     }
     private = [path for path in folder.iterdir() if path.suffix != ".jar"]
     assert {path.stat().st_mode & 0o777 for path in private} == {0o600}
-    assert "Do not set" in done.output
+    assert "Do not set" in result.output
 
 
 def test_json_and_text_contain_the_same_properties() -> None:
@@ -393,14 +410,14 @@ def test_json_and_text_contain_the_same_properties() -> None:
 def test_a_missing_or_wrong_argument_is_refused_with_a_message(
     arguments: list[str], message: str, tmp_path: Path
 ) -> None:
-    done = runner.invoke(app, ["config", *arguments, "--home", str(tmp_path)])
-    assert done.exit_code == 2
-    assert message in done.output.replace("\n", " ")
+    result = runner.invoke(app, ["config", *arguments, "--home", str(tmp_path)])
+    assert result.exit_code == 2
+    assert message in result.output.replace("\n", " ")
 
 
 def test_the_local_files_mute_only_the_two_harmless_messages() -> None:
-    found = configuration("local", installation())
-    text = found.files["log4j2.properties"]
+    platform_config = configuration("local", installation())
+    text = platform_config.files["log4j2.properties"]
     patterns = re.findall(r"^logger\.\w+\.filter\.harmless\.regex = (.*)$", text, re.MULTILINE)
     harmless = (
         "loader: Failed to load OpenLineageExtensionProvider class \nmore",
@@ -413,6 +430,6 @@ def test_the_local_files_mute_only_the_two_harmless_messages() -> None:
 
 
 def test_the_local_steps_repeat_the_packages_of_the_properties() -> None:
-    found = configuration("local", installation())
-    packages = found.properties["spark.jars.packages"]
-    assert any(f"--packages {packages},YOURS" in step for step in found.steps)
+    platform_config = configuration("local", installation())
+    packages = platform_config.properties["spark.jars.packages"]
+    assert any(f"--packages {packages},YOURS" in step for step in platform_config.steps)

@@ -19,11 +19,11 @@ from tests.support.publishing import post_and_settle, publish
 @pytest.fixture
 def parts() -> Parts:
     """Two processes in the catalog, one of them unseen since 2020."""
-    found = Parts()
-    post_and_settle(found.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone[1]"))
-    post_and_settle(found.storage, *write("new", "app2", "2026-11-20T10:00", "/a", sink="/b"))
-    publish(found.storage, found.catalog, found.worker.publishing)
-    return found
+    loaded_parts = Parts()
+    post_and_settle(loaded_parts.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone[1]"))
+    post_and_settle(loaded_parts.storage, *write("new", "app2", "2026-11-20T10:00", "/a", sink="/b"))
+    publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
+    return loaded_parts
 
 
 def test_retire_lists_asks_and_removes(parts: Parts) -> None:
@@ -42,8 +42,8 @@ def test_retire_lists_asks_and_removes(parts: Parts) -> None:
 
 
 def test_retire_in_json(parts: Parts) -> None:
-    found = json.loads(parts.run("retire", "--plan", "--unseen-days", "1000", "--json").output)
-    assert found == {
+    retirement_plan = json.loads(parts.run("retire", "--plan", "--unseen-days", "1000", "--json").output)
+    assert retirement_plan == {
         "processes": [
             {"qualified_name": "throughline:v1://tests/app/file/gone[1]", "last": "2020-01-01T10:00:30+00:00"}
         ],

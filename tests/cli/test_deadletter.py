@@ -102,9 +102,9 @@ def test_the_list_shows_every_dead_letter_and_counts_by_reason(run: Run, storage
 
 
 def test_the_list_as_json_has_all_fields_and_can_be_filtered(run: Run, storage: MemoryStorage) -> None:
-    found = json.loads(run("deadletter", "list", "--json", "--reason", "DAMAGED").stdout)
-    (letter,) = found["dead_letters"]
-    assert (found["count"], found["by_reason"]) == (1, {"damaged bytes": 1})
+    report = json.loads(run("deadletter", "list", "--json", "--reason", "DAMAGED").stdout)
+    (letter,) = report["dead_letters"]
+    assert (report["count"], report["by_reason"]) == (1, {"damaged bytes": 1})
     assert letter.keys() >= {"id", "reason", "error", "job", "run", "first", "last", "count", "blob", "discarded"}
     assert (letter["run"], letter["event_type"], letter["count"]) == (run_id("damaged"), "START", 1)
     assert letter["id"] == ids(storage, "damaged bytes")[0]
@@ -207,17 +207,17 @@ def test_replay_by_id_and_by_reason(run: Run, storage: MemoryStorage) -> None:
 
 
 def test_discard_without_yes_only_plans(run: Run, storage: MemoryStorage) -> None:
-    chosen = ids(storage, "unusable run")
-    plan = run("deadletter", "discard", *chosen)
+    letter_ids = ids(storage, "unusable run")
+    plan = run("deadletter", "discard", *letter_ids)
     assert (plan.exit_code, "2 would be discarded" in plan.output) == (0, True)
     assert not any(letter.discarded for letter in dead_letters(storage))
-    done = run("deadletter", "discard", *chosen, "--yes")
-    assert (done.exit_code, "2 discarded" in done.output) == (0, True)
+    result = run("deadletter", "discard", *letter_ids, "--yes")
+    assert (result.exit_code, "2 discarded" in result.output) == (0, True)
     assert "2 dead letters: 1 damaged bytes, 1 foreign name" in run("deadletter", "list").output
     assert "2 discarded: 2 unusable run" in run("deadletter", "list", "--discarded").output
     run("deadletter", "replay", "--all")
-    assert ids(storage, "unusable run") == chosen, "--all does not replay discarded dead letters"
-    assert run("deadletter", "replay", chosen[0]).exit_code == 0
+    assert ids(storage, "unusable run") == letter_ids, "--all does not replay discarded dead letters"
+    assert run("deadletter", "replay", letter_ids[0]).exit_code == 0
     assert ids(storage, "unusable run") == [], "its id does"
 
 
@@ -278,7 +278,7 @@ COMMANDS = [
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_unavailable_storage_is_reported_in_one_line(arguments: list[str]) -> None:
     """Real clients, and no server at the address. The receiver's storage fails as the others do but tries once."""
-    away = load(
+    unreachable_settings = load(
         catalog=True,
         environment={
             "AzureWebJobsStorage": "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=YQ==;"
@@ -287,7 +287,9 @@ def test_unavailable_storage_is_reported_in_one_line(arguments: list[str]) -> No
             "THROUGHLINE_CATALOG_TOKEN": "x",
         },
     )
-    result = run_with(replace(assemble(away), storage=receiver_storage(away)), *arguments)
+    result = run_with(
+        replace(assemble(unreachable_settings), storage=receiver_storage(unreachable_settings)), *arguments
+    )
     assert result.exit_code == 1
     assert "Storage did not answer" in result.output
     assert len([line for line in result.output.splitlines() if line.strip()]) == 1, result.output
@@ -299,25 +301,32 @@ def test_replay_reports_its_work_and_writes_only_changes(run: Run, parts: Worker
     plan = run("replay", "--plan")
     assert (plan.exit_code, "2 applications would be computed again" in plan.output) == (0, True)
     assert "catalog: 0 written" in run("replay", "--from", "2026-11-22").output
-    one = run("replay", "--from", "2026-11-21", "--to", "2026-11-22T00:00:00+00:00")
-    assert (one.exit_code, "1 application computed again" in one.output, "catalog: 1 written" in one.output) == (
+    first_result = run("replay", "--from", "2026-11-21", "--to", "2026-11-22T00:00:00+00:00")
+    assert (
+        first_result.exit_code,
+        "1 application computed again" in first_result.output,
+        "catalog: 1 written" in first_result.output,
+    ) == (
         0,
         True,
         True,
     )
-    both = run("replay")
-    assert ("2 applications computed again" in both.output, "catalog: 1 written" in both.output) == (True, True)
-    again = run("replay", "--job", "app.*")
-    assert "catalog: 0 written, 0 removed, 2 unchanged" in again.output
+    full_result = run("replay")
+    assert ("2 applications computed again" in full_result.output, "catalog: 1 written" in full_result.output) == (
+        True,
+        True,
+    )
+    job_result = run("replay", "--job", "app.*")
+    assert "catalog: 0 written, 0 removed, 2 unchanged" in job_result.output
     assert "1 application computed again" in run("replay", "--run", run_id("r20").upper()).output
 
 
 @pytest.fixture
 def before_handler() -> Iterator[Any]:
     """The handler of Ctrl-C is the same afterwards."""
-    before = signal.getsignal(signal.SIGINT)
-    yield before
-    assert signal.getsignal(signal.SIGINT) == before
+    previous_handler = signal.getsignal(signal.SIGINT)
+    yield previous_handler
+    assert signal.getsignal(signal.SIGINT) == previous_handler
 
 
 @pytest.mark.usefixtures("before_handler")
@@ -338,17 +347,21 @@ def test_ctrl_c_stops_after_the_current_run_and_resume_continues() -> None:
                 signal.raise_signal(signal.SIGINT)
 
     storage.step_in = third
-    stopped = run("replay", "--from", "2026-11-21")
-    assert stopped.exit_code == 130
-    assert "3 applications computed again" in stopped.output
-    assert "in the hour 2026-11-21 12:00 UTC" in stopped.output
-    assert "Traceback" not in stopped.output
+    stopped_result = run("replay", "--from", "2026-11-21")
+    assert stopped_result.exit_code == 130
+    assert "3 applications computed again" in stopped_result.output
+    assert "in the hour 2026-11-21 12:00 UTC" in stopped_result.output
+    assert "Traceback" not in stopped_result.output
     assert settled == [run_id(f"app{number}") for number in range(3)]
     stop = last_position(storage.real)
     assert stop
     assert stop.wanted.since == datetime(2026, 11, 21, tzinfo=UTC)
-    rest = run("replay", "--resume")
-    assert (rest.exit_code, "2 applications computed again" in rest.output, "5 written" in rest.output) == (
+    resumed_result = run("replay", "--resume")
+    assert (
+        resumed_result.exit_code,
+        "2 applications computed again" in resumed_result.output,
+        "5 written" in resumed_result.output,
+    ) == (
         0,
         True,
         True,
@@ -403,15 +416,15 @@ def test_line_breaks_in_a_value_are_escaped() -> None:
 
 def test_the_content_before_the_damaged_part_is_shown() -> None:
     data = b"".join(f"line {number}\n".encode() for number in range(2000))
-    packed = gzip.compress(data)
-    assert unpacked(packed) == (data, "")
-    shown, trouble = unpacked(packed[: len(packed) // 2])
-    assert (data.startswith(shown), len(shown) > 100, "cut off" in trouble) == (True, True, True)
-    shown, trouble = unpacked(packed[:1024] + bytes(200) + packed[1224:])
-    assert (data.startswith(shown[:1000]), "before the damage" in trouble) == (True, True)
+    packed_data = gzip.compress(data)
+    assert unpacked(packed_data) == (data, "")
+    readable_part, trouble = unpacked(packed_data[: len(packed_data) // 2])
+    assert (data.startswith(readable_part), len(readable_part) > 100, "cut off" in trouble) == (True, True, True)
+    readable_part, trouble = unpacked(packed_data[:1024] + bytes(200) + packed_data[1224:])
+    assert (data.startswith(readable_part[:1000]), "before the damage" in trouble) == (True, True)
     bomb = gzip.compress(bytes(64 * 1024 * 1024))
-    shown, trouble = unpacked(bomb)
-    assert (len(shown), "longer than" in trouble) == (16 * 1024 * 1024, True)
+    readable_part, trouble = unpacked(bomb)
+    assert (len(readable_part), "longer than" in trouble) == (16 * 1024 * 1024, True)
 
 
 def test_a_replay_names_what_it_wrote_and_removed(run: Run, parts: Worker) -> None:

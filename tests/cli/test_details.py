@@ -49,13 +49,13 @@ def worker_with_a_dropped_table() -> Worker:
 
 
 def test_details_are_shown_of_one_process_or_of_all(worker_with_a_dropped_table: Worker) -> None:
-    one = runner.invoke(app, ["details", "out"], obj=worker_with_a_dropped_table)
-    assert one.exit_code == 0, one.output
-    assert "app → out" in one.output
-    assert "other" not in one.output
-    everything = json.loads(runner.invoke(app, ["details", "--json"], obj=worker_with_a_dropped_table).stdout)
-    assert [process["name"] for process in everything["processes"]] == ["app → other", "app → out"]
-    assert [(state["qualified_name"], list(state["times"])) for state in everything["states"]] == [
+    single_result = runner.invoke(app, ["details", "out"], obj=worker_with_a_dropped_table)
+    assert single_result.exit_code == 0, single_result.output
+    assert "app → out" in single_result.output
+    assert "other" not in single_result.output
+    full_report = json.loads(runner.invoke(app, ["details", "--json"], obj=worker_with_a_dropped_table).stdout)
+    assert [process["name"] for process in full_report["processes"]] == ["app → other", "app → out"]
+    assert [(state["qualified_name"], list(state["times"])) for state in full_report["states"]] == [
         ("file:///other", ["DROP"])
     ]
     assert "Dropped on" in runner.invoke(app, ["details", "other"], obj=worker_with_a_dropped_table).output
@@ -69,9 +69,9 @@ def test_the_detailed_document_extends_the_stable_one() -> None:
         short, long = process_document(process), detailed_document(process)
         assert _without(long, short) == short
     detailed = [detailed_document(process) for process in processes]
-    assert any(each["sourceless"] for each in detailed)
-    assert any(edge["how"] == ["AGGREGATION"] for each in detailed for edge in each["columns"])
-    assert any(asset["parsed"] for each in detailed for asset in each["inputs"])
+    assert any(process["sourceless"] for process in detailed)
+    assert any(edge["how"] == ["AGGREGATION"] for process in detailed for edge in process["columns"])
+    assert any(asset["parsed"] for process in detailed for asset in process["inputs"])
 
 
 def _without(long: Any, short: Any) -> Any:
@@ -79,7 +79,7 @@ def _without(long: Any, short: Any) -> Any:
     if isinstance(short, dict):
         return {key: _without(long[key], value) for key, value in short.items()}
     if isinstance(short, list):
-        return [_without(one, other) for one, other in zip(long, short, strict=True)]
+        return [_without(long_item, other) for long_item, other in zip(long, short, strict=True)]
     return long
 
 

@@ -27,10 +27,10 @@ no_tag = "PII"
 """
 
 
-def job(app: str, read: str, written: str, minute: float) -> Json:
+def job(app: str, read: str, target_name: str, minute: float) -> Json:
     columns = lineage({"mail": [source(read, "mail", IDENTITY)]})
     schema = {"fields": [{"name": "mail", "type": "string"}]}
-    outputs = [dataset(written, schema=schema, columnLineage=columns)]
+    outputs = [dataset(target_name, schema=schema, columnLineage=columns)]
     return body(run=app, application=app, app_name=app, minute=minute, inputs=[read], outputs=outputs)
 
 
@@ -51,8 +51,8 @@ def test_a_job_that_a_filter_ignores_leaves_what_it_writes_not_known(
     lines = [archived(job("load", "/raw", "/clean", 0), reason), archived(job("mart", "/clean", "/mart", 1), None)]
     (tmp_path / "events" / "a.jsonl").write_text("\n".join(lines))
     lake = ("--lake", tmp_path / "lake")
-    done = sail_process.run("lake", "run", tmp_path / "events", *lake, "--engine", "sail")
-    assert done.returncode == 0, done.stderr
+    outcome = sail_process.run("lake", "run", tmp_path / "events", *lake, "--engine", "sail")
+    assert outcome.returncode == 0, outcome.stderr
     checked = sail_process.run("check", tmp_path / "policy.toml", *lake)
     expected = {None: 3, "excluded by job": 4}
     assert checked.returncode == expected.get(reason, 0), checked.stdout

@@ -87,8 +87,8 @@ def test_options_about_the_run_select_the_naming_rule(
 
 
 def test_explain_names_the_mount_point_that_was_resolved() -> None:
-    why = _document("dbfs", "/mnt/x/t", "--mount", f"/mnt/x={LAKE}/in")["why"]
-    assert why[0] == f"its path is below a mount point, which stands for {LAKE} in/t"
+    sentences = _document("dbfs", "/mnt/x/t", "--mount", f"/mnt/x={LAKE}/in")["why"]
+    assert sentences[0] == f"its path is below a mount point, which stands for {LAKE} in/t"
 
 
 def test_a_file_of_names_is_applied(tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_text_output_shows_a_long_name_on_one_line() -> None:
 
 
 def test_only_the_chosen_name_is_marked_as_used() -> None:
-    why = _document(LAKE, "t", "--symlink", "hive://m:9083=sales.t")["why"]
-    assert [sentence.rpartition("; ")[2] for sentence in why] == ["used", "alternative name"]
+    sentences = _document(LAKE, "t", "--symlink", "hive://m:9083=sales.t")["why"]
+    assert [sentence.rpartition("; ")[2] for sentence in sentences] == ["used", "alternative name"]
     assert _document("s3://b", "t")["why"][-1].endswith("used: no rule gives a name that scans are known to use")
 
 
@@ -213,7 +213,11 @@ def test_a_file_of_names_without_a_matching_rule_is_told(
         f'[[rules]]\nrule = "mine"\ntype = "fs_path"\nnamespace = "{namespace}"\nname = "(?P<path>{name})"\n'
         'qualified_name = "m:{path}"\n'
     )
-    why = _document("file", "/data/t", "--names", str(names))["why"]
+    sentences = _document("file", "/data/t", "--names", str(names))["why"]
     begins = "the only rule of the names file does not match: "
-    found = [each.removeprefix(begins).replace("(?P<path>", "").replace(")'", "'") for each in why if begins in each]
-    assert found == ([reason] if reason else [])
+    shown_reasons = [
+        sentence.removeprefix(begins).replace("(?P<path>", "").replace(")'", "'")
+        for sentence in sentences
+        if begins in sentence
+    ]
+    assert shown_reasons == ([reason] if reason else [])

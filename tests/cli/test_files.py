@@ -28,14 +28,14 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("is_packed", [False, True], ids=["plain", "gzip"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_file_format_yields_its_events_in_order(shape: str, tmp_path: Path, *, packed: bool) -> None:
+def test_every_file_format_yields_its_events_in_order(shape: str, tmp_path: Path, *, is_packed: bool) -> None:
     text, expected = SHAPES[shape]
     path = tmp_path / "events"
-    path.write_bytes(gzip.compress(text) if packed else text)
-    found = [event.raw.replace(b"\n", b"").replace(b"  ", b"") for event in events_in(path)]
-    assert found == expected
+    path.write_bytes(gzip.compress(text) if is_packed else text)
+    raw_events = [event.raw.replace(b"\n", b"").replace(b"  ", b"") for event in events_in(path)]
+    assert raw_events == expected
 
 
 def test_an_event_has_its_file_and_line(tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ def test_the_error_names_an_unreadable_file(kind: str, tmp_path: Path) -> None:
     elif kind == "cut gzip":
         path.write_bytes(gzip.compress(ONE * 1000)[:40])
     elif kind == "spoiled gzip":
-        packed = bytearray(gzip.compress(bytes(range(256)) * 100))
-        packed[20:40] = b"x" * 20
-        path.write_bytes(packed)
+        packed_data = bytearray(gzip.compress(bytes(range(256)) * 100))
+        packed_data[20:40] = b"x" * 20
+        path.write_bytes(packed_data)
     with pytest.raises(UnreadableFileError, match=str(path)):
         list(events_in(path))

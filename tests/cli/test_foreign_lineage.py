@@ -81,18 +81,20 @@ def sweep(parts: Parts, minutes: int = 0) -> None:
 
 @pytest.fixture
 def parts() -> Parts:
-    made = Parts()
-    made.worker = replace(made.worker, publishing=replace(made.worker.publishing, documents=True, foreign_depth=2))
-    run(made, "orders", "id", "email")
-    report(made)
-    sweep(made)
-    return made
+    loaded_parts = Parts()
+    loaded_parts.worker = replace(
+        loaded_parts.worker, publishing=replace(loaded_parts.worker.publishing, documents=True, foreign_depth=2)
+    )
+    run(loaded_parts, "orders", "id", "email")
+    report(loaded_parts)
+    sweep(loaded_parts)
+    return loaded_parts
 
 
 def test_impact_names_the_report_by_name_type_and_way(parts: Parts) -> None:
-    done = parts.run("impact", "/raw/orders.email")
-    assert done.exit_code == 3
-    assert done.output.splitlines() == [
+    result = parts.run("impact", "/raw/orders.email")
+    assert result.exit_code == 3
+    assert result.output.splitlines() == [
         "BROKEN  orders.email: drop",
         "  break: orders.email",
         "    orders.email → orders.email by orders → silver/orders (identity)",
@@ -103,7 +105,7 @@ def test_impact_names_the_report_by_name_type_and_way(parts: Parts) -> None:
     ]
     assert "`Sales by month (powerbi_report)`" in parts.run("impact", "/raw/orders", "--markdown").output
     (breakage,) = json.loads(parts.run("impact", "/raw/orders", "--json").output)
-    assert [each["dataset"] for each in breakage["affected"] if each["is_foreign"]] == [REPORT]
+    assert [entry["dataset"] for entry in breakage["affected"] if entry["is_foreign"]] == [REPORT]
     retyped = parts.run("impact", "/silver/orders.email", "--retype")
     assert (retyped.exit_code, "may break: Sales by month.Contact" in retyped.output) == (4, True)
 
@@ -111,9 +113,9 @@ def test_impact_names_the_report_by_name_type_and_way(parts: Parts) -> None:
 def test_check_counts_reports_unless_the_rules_say_no(parts: Parts, tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text(POLICY)
-    done = parts.run("check", str(policy))
-    assert done.exit_code == 3
-    assert "Sales by month.Contact" in done.output
+    result = parts.run("check", str(policy))
+    assert result.exit_code == 3
+    assert "Sales by month.Contact" in result.output
     policy.write_text(f"foreign_lineage = false\n{POLICY}")
     assert parts.run("check", str(policy)).exit_code == 0
     assert "Sales by month" not in parts.run("impact", "/raw/orders.email", "--rules", str(policy)).output
@@ -167,10 +169,10 @@ def test_api_and_assistants_get_reports(parts: Parts) -> None:
     document = document_of_record(parts.storage, parts.worker.publishing, expressions=True)
     view = LineageView(document, "name")
     impact = answers.impact(view, "/raw/orders", "email", 10, 0, conditions=False)
-    assert [(each.dataset, each.type) for each in impact.results][1] == (REPORT, "powerbi_report")
+    assert [(entry.dataset, entry.type) for entry in impact.results][1] == (REPORT, "powerbi_report")
     node = f"dataset:catalog:{REPORT}"
     graph = marquez.lineage(view, node, 9)
-    assert {f"job:catalog:{REPORT}#process", node} <= {each.id for each in graph.graph}
+    assert {f"job:catalog:{REPORT}#process", node} <= {graph_node.id for graph_node in graph.graph}
     (search_result,) = marquez.search(view, "sales", 9, kind=None, namespace=None).results
     assert search_result.node_id == node
     assert "catalog" in view.namespaces

@@ -78,8 +78,8 @@ def test_dead_letters_are_sent_again_on_demand(server: TargetServer) -> None:
     server.trouble = (422, {})
     parts = parts_with(server, "/one")
     assert parts.run("forward", "--once").exit_code == 1
-    shown = parts.run("forward")
-    assert "dead letter: HTTP 422" in shown.output
+    result = parts.run("forward")
+    assert "dead letter: HTTP 422" in result.output
     assert "marquez refuses 1 run" in parts.run("status").output
     server.trouble = None
     retried = parts.run("forward", "--retry", "--once")
@@ -94,9 +94,9 @@ def test_runs_since_a_day_leave_where_a_target_lacks_them(server: TargetServer) 
     server.came.clear()
     world = ForwardWorld(storage=parts.storage, forwards=False)  # as before forwarding was set up
     world.receive(*job("/three", "/in", run="/three"))
-    later = parts.run("forward", "--since", "2026-11-21", "--once")
-    assert later.exit_code == 0, later.output
-    assert "3 runs put into the queue" in later.output
+    later_result = parts.run("forward", "--since", "2026-11-21", "--once")
+    assert later_result.exit_code == 0, later_result.output
+    assert "3 runs put into the queue" in later_result.output
     assert [json.loads(raw)["run"]["runId"] for *_, raw in server.came] == [run_id("/three")]
     assert "0 runs put" not in parts.run("forward", "--since", "2027-01-01").output
 

@@ -51,20 +51,20 @@ LAKE_DEMANDS = {
 }
 
 
-def policies(*demands: str, **more: str) -> str:
+def policies(*demands: str, **extra_demands: str) -> str:
     """A rules file that demands each of these of `/clean` and of `/mart`."""
-    named = {**{demand: demand for demand in demands}, **more}
+    named = {**{demand: demand for demand in demands}, **extra_demands}
     return TAG + "".join(
-        f'\n[[policy]]\nname = "{name} {where}"\ndatasets = "/{where}"\n{({**DEMANDS, **LAKE_DEMANDS})[demand]}\n'
+        f'\n[[policy]]\nname = "{name} {layer}"\ndatasets = "/{layer}"\n{({**DEMANDS, **LAKE_DEMANDS})[demand]}\n'
         for name, demand in named.items()
-        for where in ("clean", "mart")
+        for layer in ("clean", "mart")
     )
 
 
 def job(name: str, day: float, read: str, target: str, columns: dict[str, Json], *, end: str = "COMPLETE") -> Json:
     """A run that makes columns of `target` of those of the same name, so many days before the last event."""
     schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
-    edges = lineage({name: [source(read, name, how)] for name, how in columns.items()})
+    edges = lineage({name: [source(read, name, transformation)] for name, transformation in columns.items()})
     written_dataset = dataset(target, schema=schema, columnLineage=edges)
     return body(
         end,
@@ -80,8 +80,15 @@ def job(name: str, day: float, read: str, target: str, columns: dict[str, Json],
 def quality_run(day: float, *, success: bool) -> Json:
     """A run that tests a column of `/clean`."""
     assertion = {"assertion": "not_null", "column": "id", "success": success}
-    read = {**dataset("/clean"), "inputFacets": {"dataQualityAssertions": {"assertions": [assertion]}}}
-    return body(run=f"dq {day}", application=f"dq {day}", app_name="dq", job="test", minute=_minute(day), inputs=[read])
+    tested_dataset = {**dataset("/clean"), "inputFacets": {"dataQualityAssertions": {"assertions": [assertion]}}}
+    return body(
+        run=f"dq {day}",
+        application=f"dq {day}",
+        app_name="dq",
+        job="test",
+        minute=_minute(day),
+        inputs=[tested_dataset],
+    )
 
 
 def _minute(day: float) -> float:
@@ -125,9 +132,9 @@ class Places:
         self.run("lake", "run", str(self.folder / "events"), *self.lake, "--engine", "sail")
 
     def run(self, *arguments: str, code: int = 0) -> str:
-        done = self.parts.run(*arguments)
-        assert done.exit_code == code, done.output
-        return done.output
+        result = self.parts.run(*arguments)
+        assert result.exit_code == code, result.output
+        return result.output
 
     def both(self, *arguments: str, code: int = 0) -> tuple[str, str]:
         """The output of a command for the record, and for the lake."""
@@ -169,7 +176,7 @@ def outputs_of_history(folder: Path) -> dict[str, Any]:
         return printed
 
     places.add("first", FIRST)
-    found: dict[str, Any] = {
+    outputs: dict[str, Any] = {
         "check before": places.both("check", policy, "--json", "-", code=3),
         "of lakes before": places.run("check", of_lake, *places.lake, "--json", "-", code=4),
         "looked": watch(LAST - timedelta(days=4)),
@@ -180,8 +187,8 @@ def outputs_of_history(folder: Path) -> dict[str, Any]:
         for name in ("policy", "lake"):
             with pytest.raises(throughline.PolicyError) as refused:
                 throughline.require(folder / f"{name}.toml", lake=lake)
-            found[f"require {name}"] = str(refused.value)
-    return found | {
+            outputs[f"require {name}"] = str(refused.value)
+    return outputs | {
         "check": places.both("check", policy, "--json", "-", code=3),
         "check text": places.both("check", policy, code=3),
         "of lakes": places.run("check", of_lake, *places.lake, code=3),
@@ -207,49 +214,57 @@ def history(tmp_path_factory: pytest.TempPathFactory, sail_process: ProcessOfCom
 
 
 def test_check_and_classify_plan_print_the_same_for_the_record_and_a_lake(history: tuple[Path, dict[str, Any]]) -> None:
-    _, found = history
+    _, outputs = history
     for name in ("check before", "check", "check text", "plan"):
-        of_record, of_lake = found[name]
+        of_record, of_lake = outputs[name]
         assert of_lake == of_record, name
-    verdicts = {each["policy"]: each["verdict"] for each in json.loads(found["check"][1])["results"]}
-    assert verdicts.keys() == {f"{demand} {where}" for demand in DEMANDS for where in ("clean", "mart")}
+    verdicts = {
+        check_result["policy"]: check_result["verdict"] for check_result in json.loads(outputs["check"][1])["results"]
+    }
+    assert verdicts.keys() == {f"{demand} {layer}" for demand in DEMANDS for layer in ("clean", "mart")}
     assert {name for name, verdict in verdicts.items() if verdict == "holds"} == {
         *(f"{demand} clean" for demand in DEMANDS if demand not in {"masked_by", "fresh_within"})
     }
-    before = {each["policy"]: each["verdict"] for each in json.loads(found["check before"][1])["results"]}
-    assert before["no_tag mart"] == before["no_failed_upstream mart"] == "holds"
+    verdicts_before = {
+        check_result["policy"]: check_result["verdict"]
+        for check_result in json.loads(outputs["check before"][1])["results"]
+    }
+    assert verdicts_before["no_tag mart"] == verdicts_before["no_failed_upstream mart"] == "holds"
     assert verdicts["no_tag mart"] == verdicts["no_failed_upstream mart"] == "broken"
 
 
 def test_a_report_is_the_same_for_the_record_and_a_lake_which_also_knows_an_earlier_time(
     history: tuple[Path, dict[str, Any]],
 ) -> None:
-    _, found = history
-    of_record, of_lake = found["reports"]
+    _, outputs = history
+    of_record, of_lake = outputs["reports"]
     assert of_lake == of_record, "on the same events too"
     parts = [(row[0], row[3].rpartition("/")[2], row[4]) for row in of_lake]
     masked = [("begins", "raw", "mail"), ("masked", "clean", "mail")]
     assert parts == [*masked, ("went to", "mart", "mail"), ("not known", "mart", "id")], "the leak tells one column"
-    before = [(row[0], row[3].rpartition("/")[2], row[4]) for row in found["report before"]]
-    assert before == masked, "before the leak"
+    rows_before = [(row[0], row[3].rpartition("/")[2], row[4]) for row in outputs["report before"]]
+    assert rows_before == masked, "before the leak"
 
 
 def test_require_raises_the_text_that_check_prints(history: tuple[Path, dict[str, Any]]) -> None:
-    _, found = history
-    assert found["require policy"] == found["check text"][1]
-    assert found["require lake"] == found["of lakes"]
+    _, outputs = history
+    assert outputs["require policy"] == outputs["check text"][1]
+    assert outputs["require lake"] == outputs["of lakes"]
 
 
 def test_a_lake_knows_quality_tests_and_the_times_of_changes(history: tuple[Path, dict[str, Any]]) -> None:
-    _, found = history
-    before = {each["policy"]: each["verdict"] for each in json.loads(found["of lakes before"])["results"]}
-    assert before == {
+    _, outputs = history
+    verdicts_before = {
+        check_result["policy"]: check_result["verdict"]
+        for check_result in json.loads(outputs["of lakes before"])["results"]
+    }
+    assert verdicts_before == {
         "quality_passed clean": "holds",
         "quality_passed mart": "not known",  # it has no tests
         "unchanged_since clean": "holds",
         "unchanged_since mart": "holds",
     }
-    printed = found["of lakes"]
+    printed = outputs["of lakes"]
     assert "BROKEN  quality_passed clean: quality_passed\n  not_null failed on clean.id\n" in printed
     assert "HOLDS  unchanged_since clean" in printed
     assert "  raw.mail → mart.mail came at " in printed
@@ -258,9 +273,9 @@ def test_a_lake_knows_quality_tests_and_the_times_of_changes(history: tuple[Path
 
 def test_the_watch_announces_the_same_for_the_record_and_a_lake(history: tuple[Path, dict[str, Any]]) -> None:
     """But for quality tests, of which only the lake knows."""
-    folder, found = history
-    assert found["looked"] == ("0 messages decided, 0 sent\n",) * 2
-    assert found["announced again"] == ("0 messages decided, 0 sent\n",) * 2
+    folder, outputs = history
+    assert outputs["looked"] == ("0 messages decided, 0 sent\n",) * 2
+    assert outputs["announced again"] == ("0 messages decided, 0 sent\n",) * 2
     of_record, of_lake = (_announced(folder / f"{name}.jsonl") for name in ("record", "lake"))
     assert of_lake.pop(("quality", "clean"))["changes"][0]["text"] == "the test not_null failed on column id"
     assert of_lake == of_record
@@ -276,8 +291,10 @@ def test_the_watch_announces_the_same_for_the_record_and_a_lake(history: tuple[P
 def _announced(log: Path) -> dict[tuple[str, str], Any]:
     """The messages in a file by topic and subject, without id and time."""
     messages = [json.loads(line) for line in log.read_text().splitlines()]
-    own = {"id", "decided"}
+    own_keys = {"id", "decided"}
     return {
-        (message["topic"], message["subject"]["name"]): {key: value for key, value in message.items() if key not in own}
+        (message["topic"], message["subject"]["name"]): {
+            key: value for key, value in message.items() if key not in own_keys
+        }
         for message in messages
     }

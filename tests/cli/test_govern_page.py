@@ -35,8 +35,8 @@ def worker(parts: Parts, catalog: CatalogServer, **settings: str) -> None:
         "THROUGHLINE_CATALOG_TOKEN": catalog.token,
         **settings,
     }
-    made = assemble(load(catalog=True, environment=environment), storage=parts.storage)
-    parts.worker = replace(made, to_record={})
+    assembled_parts = assemble(load(catalog=True, environment=environment), storage=parts.storage)
+    parts.worker = replace(assembled_parts, to_record={})
 
 
 def process_events_of(parts: Parts, file: str) -> None:
@@ -60,7 +60,7 @@ def test_the_commands_on_the_page_print_what_it_shows(
     tmp_path: Path, fresh_catalog: CatalogServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    parts, printed, shown = Parts(), "", 0
+    parts, printed, shown_count = Parts(), "", 0
     worker(parts, fresh_catalog)
     with webhook_server() as server:
         for language, text in BLOCKS:
@@ -70,7 +70,7 @@ def test_the_commands_on_the_page_print_what_it_shows(
                 Path(name[1]).write_text(text)
             elif language == "text":
                 assert printed.splitlines() == text.splitlines()
-                printed, shown = "", shown + 1
+                printed, shown_count = "", shown_count + 1
             for program, arguments, ends in commands_of(text) if not language else ():
                 if program == "export":
                     name_of_setting, _, value = arguments[0].partition("=")
@@ -82,15 +82,15 @@ def test_the_commands_on_the_page_print_what_it_shows(
                     assert not printed, "the page shows all that was printed before"
                     process_events_of(parts, arguments[1])
                 elif program == "throughline":
-                    done = parts.run(*arguments)
-                    assert done.exit_code == ends, done.output
-                    printed += done.output.lstrip("\n")
+                    result = parts.run(*arguments)
+                    assert result.exit_code == ends, result.output
+                    printed += result.output.lstrip("\n")
                 else:
                     assert (program, arguments) == ("source", [".venv/bin/activate"])
         assert printed == ""
-        assert shown == 7
+        assert shown_count == 7
         assert server.wrong == []
-        texts = [each["text"] for each in server.bodies("slack")]
+        texts = [message["text"] for message in server.bodies("slack")]
     assert len(texts) == 3
-    assert sum("Mask lost" in each for each in texts) == 2
-    assert sum("Gate broken" in each for each in texts) == 1
+    assert sum("Mask lost" in text for text in texts) == 2
+    assert sum("Gate broken" in text for text in texts) == 1

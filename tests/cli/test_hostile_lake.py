@@ -36,13 +36,13 @@ quality_passed = true
 def lake(sail_process: ProcessOfCommands, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     events = [event("COMPLETE", "load", RAW, CLEAN, minute=0), event("COMPLETE", "mart", CLEAN, MART, minute=1)]
-    later = event("COMPLETE", "load", RAW, CLEAN, minute=2)
-    later["outputs"][0]["facets"]["schema"]["fields"].append({"name": f"new{HOSTILE}", "type": HOSTILE})
+    later_event = event("COMPLETE", "load", RAW, CLEAN, minute=2)
+    later_event["outputs"][0]["facets"]["schema"]["fields"].append({"name": f"new{HOSTILE}", "type": HOSTILE})
     (folder / "events").mkdir()
-    (folder / "events" / "events.jsonl").write_bytes(b"\n".join(map(packed, (*events, later))))
+    (folder / "events" / "events.jsonl").write_bytes(b"\n".join(map(packed, (*events, later_event))))
     (folder / "rules.toml").write_text(RULES)
-    done = sail_process.run("lake", "run", folder / "events", "--lake", folder / "lake", "--engine", "sail")
-    assert done.returncode == 0, done.stderr
+    outcome = sail_process.run("lake", "run", folder / "events", "--lake", folder / "lake", "--engine", "sail")
+    assert outcome.returncode == 0, outcome.stderr
     return folder
 
 
@@ -50,9 +50,9 @@ def lake(sail_process: ProcessOfCommands, tmp_path_factory: pytest.TempPathFacto
 def test_no_command_of_the_lake_prints_a_mark_that_acts(
     sail_process: ProcessOfCommands, lake: Path, title: str
 ) -> None:
-    arguments = [str(lake / each) if each == "rules.toml" else each for each in RUNS[title]]
-    done = sail_process.run(*arguments, "--lake", lake / "lake")
-    text = done.stdout + done.stderr
+    arguments = [str(lake / argument) if argument == "rules.toml" else argument for argument in RUNS[title]]
+    outcome = sail_process.run(*arguments, "--lake", lake / "lake")
+    text = outcome.stdout + outcome.stderr
     assert "Traceback" not in text
     assert acting_in(text) == set()
     assert forged_in(text) == []

@@ -44,9 +44,9 @@ HOSTILE_JOB = "".join(sign for sign in HOSTILE if category(sign) != "Cc")
 """The receiver refuses control characters in the names of jobs."""
 
 
-def event(kind: str, job: str, read: str, written: str, *, minute: float) -> Json:
+def event(kind: str, job: str, source_name: str, target_name: str, *, minute: float) -> Json:
     edge = {**IDENTITY, "description": f"upper({HOSTILE})"}
-    fields = columns_of({HOSTILE: [source(read, HOSTILE, edge)], "plain": [source(read, "mail")]})
+    fields = columns_of({HOSTILE: [source(source_name, HOSTILE, edge)], "plain": [source(source_name, "mail")]})
     schema = {"fields": [{"name": name, "type": f"string{HOSTILE}"} for name in (HOSTILE, "plain", "lost")]}
     facets: Json = {
         "schema": schema,
@@ -56,17 +56,17 @@ def event(kind: str, job: str, read: str, written: str, *, minute: float) -> Jso
         "tags": {"tags": [{"key": f"tag{HOSTILE}", "value": HOSTILE, "field": HOSTILE}]},
         "symlinks": {"identifiers": [{"namespace": "hive://h", "name": f"db.t{HOSTILE}", "type": "TABLE"}]},
     }
-    found = body(
+    event_body = body(
         kind,
         run=f"{job}{minute}",
         application=f"{job}{minute}",
         app_name=f"{job}{HOSTILE_JOB}",
         minute=minute,
-        inputs=[dataset(read, schema=schema)],
-        outputs=[dataset(written, **facets)],
+        inputs=[dataset(source_name, schema=schema)],
+        outputs=[dataset(target_name, **facets)],
     )
     statement = {"query": f"merge into `t{HOSTILE}` using r on x = 'a'"}
-    return {**found, "job": {**found["job"], "facets": {**found["job"]["facets"], "sql": statement}}}
+    return {**event_body, "job": {**event_body["job"], "facets": {**event_body["job"]["facets"], "sql": statement}}}
 
 
 RAW, CLEAN, MART = (f"/{name}{HOSTILE}" for name in ("raw", "clean", "mart"))
@@ -75,30 +75,30 @@ RAW, CLEAN, MART = (f"/{name}{HOSTILE}" for name in ("raw", "clean", "mart"))
 @pytest.fixture
 def parts() -> Parts:
     """Lineage over two steps, an ignored event, a dead letter and foreign blobs, all with hostile names."""
-    found = Parts()
+    loaded_parts = Parts()
     bodies: list[bytes] = []
-    for minute, (job, read, written) in enumerate((("load", RAW, CLEAN), ("mart", CLEAN, MART))):
-        bodies += [packed(event(kind, job, read, written, minute=minute)) for kind in ("START", "COMPLETE")]
-    for place in post(found.storage, *bodies):
-        settle(found.storage, place)
-    publish(found.storage, found.catalog, found.worker.publishing)
-    ends = sorted(found.catalog.assets)
-    theirs = ProcessEntity(
+    for minute, (job, source_name, target_name) in enumerate((("load", RAW, CLEAN), ("mart", CLEAN, MART))):
+        bodies += [packed(event(kind, job, source_name, target_name, minute=minute)) for kind in ("START", "COMPLETE")]
+    for place in post(loaded_parts.storage, *bodies):
+        settle(loaded_parts.storage, place)
+    publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
+    ends = sorted(loaded_parts.catalog.assets)
+    foreign_process = ProcessEntity(
         type="databricks_process",
         qualified_name=f"script://{HOSTILE}",
         attributes=(("name", HOSTILE), ("columnMapping", "[]")),
         inputs=tuple(ends),
         outputs=tuple(ends[:1]),
     )
-    found.catalog.write_processes([theirs], found.catalog.find(ends))
-    runs = [(run.application, run.run_id) for run in RecordReader(storage=found.storage).runs()]
-    mark_again(found.storage, runs, datetime.now(UTC))
+    loaded_parts.catalog.write_processes([foreign_process], loaded_parts.catalog.find(ends))
+    runs = [(run.application, run.run_id) for run in RecordReader(storage=loaded_parts.storage).runs()]
+    mark_again(loaded_parts.storage, runs, datetime.now(UTC))
     rules, addresses = TextFile(place="forward.toml", text=FORWARD), (("m", "http://127.0.0.1:9"),)
-    found.worker = replace(found.worker, forward_settings=ForwardSettings(rules=rules, targets=addresses))
+    loaded_parts.worker = replace(loaded_parts.worker, forward_settings=ForwardSettings(rules=rules, targets=addresses))
     ignored = packed(event("START", "ignored", RAW, CLEAN, minute=9))
-    receive(found.storage, ignored, most_bytes=10**6, selection=EventFilter(ignore=("*",)))
-    found.storage.put_new("events", f"notes{HOSTILE}.txt", HOSTILE.encode("utf-8", "surrogatepass"))
-    return found
+    receive(loaded_parts.storage, ignored, most_bytes=10**6, selection=EventFilter(ignore=("*",)))
+    loaded_parts.storage.put_new("events", f"notes{HOSTILE}.txt", HOSTILE.encode("utf-8", "surrogatepass"))
+    return loaded_parts
 
 
 FORWARD = '[targets.m]\nkind = "marquez"\n'
@@ -275,7 +275,7 @@ def command_of(title: str) -> tuple[str, ...]:
 
 
 def test_every_command_is_tried() -> None:
-    tried = {command_of(title) for title in RUNS} | {tuple(each.split()) for each in NO_NAMES}
+    tried = {command_of(title) for title in RUNS} | {tuple(command_name.split()) for command_name in NO_NAMES}
     leaves = {command for command in commands() if not any(other[:1] == command != other for other in commands())}
     assert leaves - tried == set()
     assert tried - leaves == set()
@@ -296,7 +296,7 @@ def test_no_command_prints_a_mark_that_acts(
     if title.startswith("deadletter") and title != "deadletter list":
         parts.run("verify", "--fix", "--yes")
     letters = [row.key for row in parts.storage.partition("deadletters", "event")]
-    arguments = [each.replace(EACH, letters[0] if letters else "none") for each in RUNS[title]]
+    arguments = [argument.replace(EACH, letters[0] if letters else "none") for argument in RUNS[title]]
     result = parts.run(*command_of(title), *arguments)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert acting_in(result.output) == set(), re.sub(r"[^\x20-\x7e\n]", lambda sign: repr(sign[0]), result.output)
@@ -305,17 +305,17 @@ def test_no_command_prints_a_mark_that_acts(
 
 def test_the_commands_show_the_names(parts: Parts) -> None:
     """As escapes, not only by leaving them out."""
-    shown = visible(HOSTILE)
-    assert shown in parts.run("show", "mart", "--columns").output
-    assert shown in parts.run("details").output
+    visible_name = visible(HOSTILE)
+    assert visible_name in parts.run("show", "mart", "--columns").output
+    assert visible_name in parts.run("details").output
 
 
 @pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
 def test_marks_become_escapes_once(mark: str) -> None:
-    shown = visible(f"a{mark}")
-    assert shown.isprintable()
-    assert visible(shown) == shown
-    assert shown.encode().decode("unicode_escape") == f"a{mark}"
+    visible_text = visible(f"a{mark}")
+    assert visible_text.isprintable()
+    assert visible(visible_text) == visible_text
+    assert visible_text.encode().decode("unicode_escape") == f"a{mark}"
 
 
 def test_line_ends_of_a_text_stay_and_joiners_too() -> None:

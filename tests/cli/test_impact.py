@@ -36,14 +36,19 @@ traced = 100
 
 
 def written(
-    parts: Parts, read: str, target: str, columns: dict[str, list[Json]], rows: list[Json] | None = None, **facets: Json
+    parts: Parts,
+    source_name: str,
+    target: str,
+    columns: dict[str, list[Json]],
+    rows: list[Json] | None = None,
+    **facets: Json,
 ) -> None:
     """A job that reads one table and writes another, with these columns."""
     schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
     if any(columns.values()) or rows:
         facets["columnLineage"] = lineage(columns, rows)
     output = dataset(target, "file", schema=schema, **facets)
-    event = body(run=target, application=target, app_name=target.strip("/"), inputs=[read], outputs=[output])
+    event = body(run=target, application=target, app_name=target.strip("/"), inputs=[source_name], outputs=[output])
     for place in post(parts.storage, packed(event)):
         settle(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
@@ -52,27 +57,29 @@ def written(
 @pytest.fixture
 def parts() -> Parts:
     """Raw orders in silver; from there a sum, a copy, a table that only filters, and one without known columns."""
-    made = Parts()
+    loaded_parts = Parts()
     names = ("id", "amount", "email")
-    written(made, "/raw/orders", "/silver/orders", {name: [source("/raw/orders", name, IDENTITY)] for name in names})
+    written(
+        loaded_parts, "/raw/orders", "/silver/orders", {name: [source("/raw/orders", name, IDENTITY)] for name in names}
+    )
     owner = {"owners": [{"name": "finance"}]}
     written(
-        made,
+        loaded_parts,
         "/silver/orders",
         "/gold/revenue",
         {"total": [source("/silver/orders", "amount", SUM)]},
         ownership=owner,
     )
-    written(made, "/silver/orders", "/gold/mail", {"email": [source("/silver/orders", "email", IDENTITY)]})
+    written(loaded_parts, "/silver/orders", "/gold/mail", {"email": [source("/silver/orders", "email", IDENTITY)]})
     filtered = [source("/silver/orders", "amount", FILTER)]
-    written(made, "/silver/orders", "/gold/large", {"id": [source("/silver/orders", "id", IDENTITY)]}, filtered)
-    return made
+    written(loaded_parts, "/silver/orders", "/gold/large", {"id": [source("/silver/orders", "id", IDENTITY)]}, filtered)
+    return loaded_parts
 
 
 def test_a_dropped_column_breaks_values_and_filters_with_owner_and_way(parts: Parts) -> None:
-    done = parts.run("impact", "/raw/orders.amount")
-    assert done.exit_code == 3
-    assert done.output.splitlines() == [
+    result = parts.run("impact", "/raw/orders.amount")
+    assert result.exit_code == 3
+    assert result.output.splitlines() == [
         "BROKEN  orders.amount: drop",
         "  break: orders.amount",
         "    orders.amount → orders.amount by silver/orders → orders (identity)",
@@ -100,20 +107,20 @@ def test_a_dropped_column_breaks_values_and_filters_with_owner_and_way(parts: Pa
 def test_what_breaks_by_the_change(
     parts: Parts, arguments: tuple[str, ...], code: int, broken: set[str], unknown: set[str]
 ) -> None:
-    done = parts.run("impact", *arguments, "--json")
-    affected = [each for breakage in json.loads(done.stdout) for each in breakage["affected"]]
-    assert done.exit_code == code
-    assert {each["name"] for each in affected if each["verdict"] == "broken"} == broken
-    assert {each["name"] for each in affected if each["verdict"] == "not known"} == unknown
+    result = parts.run("impact", *arguments, "--json")
+    affected = [entry for breakage in json.loads(result.stdout) for entry in breakage["affected"]]
+    assert result.exit_code == code
+    assert {entry["name"] for entry in affected if entry["verdict"] == "broken"} == broken
+    assert {entry["name"] for entry in affected if entry["verdict"] == "not known"} == unknown
 
 
 def test_a_process_with_unknown_columns_leaves_it_not_known_also_further_down(parts: Parts) -> None:
     written(parts, "/gold/mail", "/gold/blind", {"x": []})
     written(parts, "/gold/blind", "/gold/after", {"x": [source("/gold/blind", "x", IDENTITY)]})
-    done = parts.run("impact", "/gold/mail.email", "--json")
-    (breakage,) = json.loads(done.stdout)
-    assert done.exit_code == 4
-    assert [(each["name"], each["verdict"]) for each in breakage["affected"]] == [
+    result = parts.run("impact", "/gold/mail.email", "--json")
+    (breakage,) = json.loads(result.stdout)
+    assert result.exit_code == 4
+    assert [(entry["name"], entry["verdict"]) for entry in breakage["affected"]] == [
         ("blind", "not known"),
         ("after", "not known"),
     ]
@@ -123,10 +130,10 @@ def test_a_process_with_unknown_columns_leaves_it_not_known_also_further_down(pa
 def test_rules_name_the_policies_and_classifications_that_are_hit(parts: Parts, tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text(RULES)
     rules = ("--rules", str(tmp_path / "rules.toml"))
-    done = parts.run("impact", "/raw/orders.email", *rules)
-    assert "  break: mail.email (classified PII; policy training)" in done.output.splitlines()
-    done = parts.run("impact", "/raw/orders.amount", *rules)
-    assert "  break: revenue.total (owner finance; policy totals)" in done.output.splitlines()
+    result = parts.run("impact", "/raw/orders.email", *rules)
+    assert "  break: mail.email (classified PII; policy training)" in result.output.splitlines()
+    result = parts.run("impact", "/raw/orders.amount", *rules)
+    assert "  break: revenue.total (owner finance; policy totals)" in result.output.splitlines()
 
 
 def test_markdown_is_one_comment_whose_names_are_no_markup(parts: Parts) -> None:
@@ -164,11 +171,11 @@ def test_sarif_is_valid_and_has_each_broken_data_set(parts: Parts) -> None:
     ],
 )
 def test_bad_input_gets_a_sentence(parts: Parts, arguments: tuple[str, ...], code: int, sentence: str) -> None:
-    done = parts.run("impact", *arguments)
-    assert done.exit_code == code
-    assert sentence in done.stderr
+    result = parts.run("impact", *arguments)
+    assert result.exit_code == code
+    assert sentence in result.stderr
 
 
 def test_without_lineage_the_answer_is_not_known() -> None:
-    done = Parts().run("impact", "orders")
-    assert (done.exit_code, "there is no lineage yet" in done.stderr) == (4, True)
+    result = Parts().run("impact", "orders")
+    assert (result.exit_code, "there is no lineage yet" in result.stderr) == (4, True)

@@ -109,10 +109,10 @@ def test_what_a_commit_breaks(
     subjects: list[tuple[str, str, str, set[str]]],
 ) -> None:
     commit(repository, files)
-    done = impact(parts, repository, "--json")
-    assert answers(done) == subjects, done.output
-    assert done.exit_code == code
-    assert "S3cr3t" not in done.output
+    result = impact(parts, repository, "--json")
+    assert answers(result) == subjects, result.output
+    assert result.exit_code == code
+    assert "S3cr3t" not in result.output
 
 
 def test_the_manifest_names_models_whose_alias_is_not_their_file(parts: Parts, repository: Path) -> None:
@@ -125,8 +125,8 @@ def test_the_manifest_names_models_whose_alias_is_not_their_file(parts: Parts, r
     metadata = {"dbt_schema_version": "https://schemas.getdbt.com/dbt/manifest/v12.json", "generated_at": "2026-11-26"}
     manifest = {"metadata": metadata, "nodes": {"model.shop.s1": named}}
     (repository / "manifest.json").write_text(json.dumps(manifest))
-    done = impact(parts, repository, "--json", "--dbt", str(repository))
-    assert answers(done) == [("drop", "stg_orders.email", "holds", set())]
+    result = impact(parts, repository, "--json", "--dbt", str(repository))
+    assert answers(result) == [("drop", "stg_orders.email", "holds", set())]
 
 
 def test_one_comment_names_each_file_and_sarif_points_at_it(parts: Parts, repository: Path) -> None:
@@ -137,30 +137,30 @@ def test_one_comment_names_each_file_and_sarif_points_at_it(parts: Parts, reposi
     assert "**3 broken**" in comment.stdout
     assert f"drop `db.main.stg_orders.amount` in `{STAGING}`: **breaks**" in comment.stdout
     (run,) = json.loads(impact(parts, repository, "--sarif").stdout)["runs"]
-    places = [found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for found in run["results"]]
+    places = [finding["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for finding in run["results"]]
     assert sorted(set(places)) == [STAGING, LOAD]
 
 
 def test_a_range_without_sql_breaks_nothing_and_still_gives_a_comment(parts: Parts, repository: Path) -> None:
     commit(repository, {"README.md": "a shop of ours\n"})
-    done = impact(parts, repository, "--markdown")
-    assert (done.exit_code, "nothing breaks" in done.stdout) == (0, True)
+    result = impact(parts, repository, "--markdown")
+    assert (result.exit_code, "nothing breaks" in result.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("commits", ["gone...HEAD", "--output=x", "", "base", "base..HEAD", "HEAD~1..base"])
 def test_a_range_is_read_or_refused_with_what_to_do(parts: Parts, repository: Path, commits: str) -> None:
     commit(repository, {STAGING: None})
-    done = parts.run("impact", f"--from-diff={commits}", "--repo", str(repository))
+    result = parts.run("impact", f"--from-diff={commits}", "--repo", str(repository))
     if commits in {"base", "base..HEAD"}:
-        assert done.exit_code == 3
+        assert result.exit_code == 3
     elif commits == "HEAD~1..base":
-        assert done.exit_code == 0
+        assert result.exit_code == 0
     else:
-        assert done.exit_code == 2
-        assert "fetch-depth: 0" in done.stderr or "say what changes" in done.stderr
+        assert result.exit_code == 2
+        assert "fetch-depth: 0" in result.stderr or "say what changes" in result.stderr
     assert not (repository / "x").exists()
 
 
 def test_a_folder_outside_of_any_repository_is_refused(parts: Parts, tmp_path: Path) -> None:
-    done = parts.run("impact", "--from-diff", "main", "--repo", str(tmp_path / "gone"))
-    assert (done.exit_code, "is in no git repository" in done.stderr) == (2, True)
+    result = parts.run("impact", "--from-diff", "main", "--repo", str(tmp_path / "gone"))
+    assert (result.exit_code, "is in no git repository" in result.stderr) == (2, True)

@@ -22,13 +22,13 @@ def _run(name: str, start: str, end: str, minute: int, *, code: bool) -> bytes:
     """A run of the application `app` that writes columns mail and id of a folder to another, by code or as they are."""
     plans = PlanBuilder()
     table = plans.table(f"file:{start}", MAIL, ID)
-    made = (
+    map_node = (
         plans.add("MapInPandas", functionExpr=call("PythonUDF", MAIL), output=[column(9, "mail")], child=table)
         if code
         else table
     )
-    plan = to_builtins(facet(plans.writing(made, f"file:{end}")))
-    fields = [{"name": each, "type": "string"} for each in (["mail"] if code else ["mail", "id"])]
+    plan = to_builtins(facet(plans.writing(map_node, f"file:{end}")))
+    fields = [{"name": field_name, "type": "string"} for field_name in (["mail"] if code else ["mail", "id"])]
     written_dataset = dataset(end, schema={"fields": fields})
     options: dict[str, Any] = {"run": name, "minute": minute, "job": f"adaptive_spark_plan.{end.strip('/')}"}
     return packed(body(inputs=[start], outputs=[written_dataset], run_facets={"throughline_plan": plan}, **options))
@@ -53,8 +53,8 @@ def outputs(folder: Path) -> dict[str, str]:
         '[[policy]]\nname = "p"\ndatasets = "copy"\nno_tag = "PII"\n'
     )
     lake = ("--lake", str(folder / "lake"))
-    made = parts.run("lake", "run", "events", *lake, "--tags", "tags.csv", "--engine", "sail")
-    assert made.exit_code == 0, made.output
+    lake_result = parts.run("lake", "run", "events", *lake, "--tags", "tags.csv", "--engine", "sail")
+    assert lake_result.exit_code == 0, lake_result.output
     return {
         "assets": parts.run("lake", "coverage", "--level", "asset", "--json", *lake).output,
         "jobs": parts.run("lake", "coverage", "--level", "job", "--json", *lake).output,
@@ -65,18 +65,18 @@ def outputs(folder: Path) -> dict[str, str]:
 
 
 def test_a_lake_tells_upper_bounds_from_exact_lineage(sail_process: ProcessOfCommands, tmp_path: Path) -> None:
-    found = sail_process.call(outputs, tmp_path)
-    assets = {each["name"].rpartition("/")[2]: each for each in json.loads(found["assets"])}
-    counts = {name: (each["columns"], each["traced"], each["opaque"]) for name, each in assets.items()}
+    printed_outputs = sail_process.call(outputs, tmp_path)
+    assets = {asset["name"].rpartition("/")[2]: asset for asset in json.loads(printed_outputs["assets"])}
+    counts = {name: (asset["columns"], asset["traced"], asset["opaque"]) for name, asset in assets.items()}
     assert counts == {"raw": (0, 0, 0), "code": (1, 0, 1), "both": (2, 2, 0), "copy": (2, 2, 0), "rdd": (0, 0, 0)}
-    (job,) = json.loads(found["jobs"])
+    (job,) = json.loads(printed_outputs["jobs"])
     assert (job["runs"], job["exact"], job["opaque_runs"], job["rdd_runs"], job["by_listener"]) == (5, 2, 2, 1, 0)
-    impact = {(each["asset"], each["column"]): each for each in json.loads(found["impact"])}
-    assert {ends: (each["opaque"], each["tags"]) for ends, each in impact.items()} == {
+    impact = {(entry["asset"], entry["column"]): entry for entry in json.loads(printed_outputs["impact"])}
+    assert {ends: (entry["opaque"], entry["tags"]) for ends, entry in impact.items()} == {
         ("file:///both", "mail"): (False, ["secret"]),
         ("file:///code", "mail"): (True, []),
         ("file:///copy", "mail"): (True, []),
     }
-    assert "maybe" in found["table"]
-    assert "NOT KNOWN  p: no_tag PII" in found["check"]
-    assert "raw.mail → code.mail by app → code (opaque)" in " ".join(found["check"].split())
+    assert "maybe" in printed_outputs["table"]
+    assert "NOT KNOWN  p: no_tag PII" in printed_outputs["check"]
+    assert "raw.mail → code.mail by app → code (opaque)" in " ".join(printed_outputs["check"].split())

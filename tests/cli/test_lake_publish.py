@@ -50,15 +50,15 @@ def test_a_lake_is_made_and_published_with_the_recorded_settings(
     events.mkdir()
     bodies = [*write("a", "app", "10:00", "/in", sink="/b"), *write("b", "app2", "10:00", "/in", sink="/secret/t2")]
     (events / "all.jsonl").write_bytes(b"\n".join(bodies))
-    theirs = {"THROUGHLINE_EXCLUDE_PATHS": "*/secret/*", "THROUGHLINE_APPLICATION_IDLE_MINUTES": "30"}
-    parts = assemble(load(catalog=True, environment={**shell, **theirs}))
+    recorded_settings = {"THROUGHLINE_EXCLUDE_PATHS": "*/secret/*", "THROUGHLINE_APPLICATION_IDLE_MINUTES": "30"}
+    parts = assemble(load(catalog=True, environment={**shell, **recorded_settings}))
     record_settings(parts.storage, parts.to_record)
 
     assert lake("run", events).returncode == 0
-    done = lake("publish")
-    assert (done.returncode, "1 written" in done.stdout) == (0, True), done.stdout + done.stderr
-    held = [("fs_path", f"file://{name}") for name in ("/in", "/b", "/secret/t2")]
-    assert sorted(name for _, name in parts.catalog.find(held)) == ["file:///b", "file:///in"]
+    outcome = lake("publish")
+    assert (outcome.returncode, "1 written" in outcome.stdout) == (0, True), outcome.stdout + outcome.stderr
+    asset_keys = [("fs_path", f"file://{name}") for name in ("/in", "/b", "/secret/t2")]
+    assert sorted(name for _, name in parts.catalog.find(asset_keys)) == ["file:///b", "file:///in"]
 
     record_settings(parts.storage, {**parts.to_record, "THROUGHLINE_APPLICATION_IDLE_MINUTES": "45"})
     fresh_catalog.reset_calls()
@@ -75,8 +75,8 @@ def test_lake_coverage_measures_the_completeness_of_the_catalog(
     bodies = [*write("b", "app", "10:00", "/in", sink="/b"), *write("c", "app2", "10:00", "/in", sink="/c")]
     (events / "all.jsonl").write_bytes(b"\n".join(bodies))
     assert lake("run", events).returncode == 0
-    never = lake("coverage", "--completeness")
-    assert (never.returncode, "lake coverage --catalog" in never.stderr) == (1, True)
+    early_outcome = lake("coverage", "--completeness")
+    assert (early_outcome.returncode, "lake coverage --catalog" in early_outcome.stderr) == (1, True)
 
     place = {"name": "in", "qualifiedName": "file:///in", "path": "/in", "description": "Orders", "owner": "ann"}
     answer = requests.post(
@@ -87,26 +87,26 @@ def test_lake_coverage_measures_the_completeness_of_the_catalog(
     )
     answer.raise_for_status()
     fresh_catalog.reset_calls()
-    done = lake("coverage", "--catalog", "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    outcome = lake("coverage", "--catalog", "--json")
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     assert fresh_catalog.calls()["writes"] == 0
-    found = json.loads(done.stdout)
-    assert found["score"] == pytest.approx(0.5 / 3)
-    assert [each["qualified_name"] for each in found["raise_most"]] == ["file:///b", "file:///c", "file:///in"]
-    assert found["raise_most"][2]["lacks"] == ["columns", "column_descriptions"]
+    report = json.loads(outcome.stdout)
+    assert report["score"] == pytest.approx(0.5 / 3)
+    assert [asset["qualified_name"] for asset in report["raise_most"]] == ["file:///b", "file:///c", "file:///in"]
+    assert report["raise_most"][2]["lacks"] == ["columns", "column_descriptions"]
 
     rules = tmp_path / "rules.toml"
     rules.write_text("[completeness.weights]\nowner = 1\n")
-    again = lake("coverage", "--catalog", "--rules", rules)
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert "documents 3 data sets to 33%; it has 1." in again.stdout
-    assert [line for line in again.stdout.splitlines() if len(line) > 80] == []
+    rules_outcome = lake("coverage", "--catalog", "--rules", rules)
+    assert rules_outcome.returncode == 0, rules_outcome.stdout + rules_outcome.stderr
+    assert "documents 3 data sets to 33%; it has 1." in rules_outcome.stdout
+    assert [line for line in rules_outcome.stdout.splitlines() if len(line) > 80] == []
 
     rules.write_text("[completeness.weights]\nownr = 1\n")
     wrong = lake("coverage", "--catalog", "--rules", rules)
     assert (wrong.returncode, ":2: completeness.weights has no key ownr" in wrong.stderr) == (2, True)
-    shown = json.loads(lake("coverage", "--completeness", "--json").stdout)
-    assert [round(each["score"], 2) for each in shown["trend"]] == [0.17, 0.33]
+    completeness_report = json.loads(lake("coverage", "--completeness", "--json").stdout)
+    assert [round(measurement["score"], 2) for measurement in completeness_report["trend"]] == [0.17, 0.33]
 
 
 def test_descriptions_owners_and_tags_declared_by_jobs_raise_the_completeness(
@@ -124,10 +124,10 @@ def test_descriptions_owners_and_tags_declared_by_jobs_raise_the_completeness(
 
     def measured() -> dict[str, Any]:
         for arguments in (("run", events), ("publish",), ("coverage", "--catalog", "--json")):
-            done = lake(*arguments)
-            assert done.returncode == 0, done.stdout + done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+            outcome = lake(*arguments)
+            assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+        report: dict[str, Any] = json.loads(outcome.stdout)
+        return report
 
     measured_before = measured()
     assert (
@@ -136,16 +136,19 @@ def test_descriptions_owners_and_tags_declared_by_jobs_raise_the_completeness(
         == measured_before["trend"][0]["with_columns"]
         == 7
     )
-    assert {round(each["score"], 2) for each in measured_before["raise_most"]} == {0.3}
+    assert {round(asset["score"], 2) for asset in measured_before["raise_most"]} == {0.3}
 
     declared = GOLDEN / "python_client-1.54" / "declared" / "events.jsonl"
     (events / "declared.jsonl").write_bytes(declared.read_bytes().splitlines()[0])
     measured_after = measured()
-    scores = {each["qualified_name"]: round(each["score"], 2) for each in measured_after["raise_most"]}
+    scores = {asset["qualified_name"]: round(asset["score"], 2) for asset in measured_after["raise_most"]}
     assert scores.pop("https://contoso.dfs.core.windows.net/lake/described/customers") == pytest.approx(0.8)
-    source, *others = scores.values()
-    assert (source, set(others)) == (0, {0.3}), "nothing is declared of the source"
-    assert [(each["described"], each["owned"], each["tagged"]) for each in measured_after["trend"]] == [
+    source, *other_scores = scores.values()
+    assert (source, set(other_scores)) == (0, {0.3}), "nothing is declared of the source"
+    assert [
+        (measurement["described"], measurement["owned"], measurement["tagged"])
+        for measurement in measured_after["trend"]
+    ] == [
         (0, 0, 0),
         (1, 1, 1),
     ]

@@ -25,8 +25,8 @@ def outputs(folder: Path) -> dict[str, str]:
     (folder / "events" / "a.jsonl").write_bytes(b"\n".join(map(packed, events)))
     (folder / "tags.csv").write_text("qualified_name,column,tag\nfile:///raw,mail,secret\n")
     lake = ("--lake", str(folder / "lake"))
-    made = parts.run("lake", "run", "events", *lake, "--tags", "tags.csv", "--engine", "sail")
-    assert made.exit_code == 0, made.output
+    lake_result = parts.run("lake", "run", "events", *lake, "--tags", "tags.csv", "--engine", "sail")
+    assert lake_result.exit_code == 0, lake_result.output
     return {
         "impact": parts.run("lake", "impact", "raw", "mail", *lake, "--json").output,
         "table": parts.run("lake", "impact", "raw", "mail", *lake).output,
@@ -35,10 +35,10 @@ def outputs(folder: Path) -> dict[str, str]:
 
 
 def test_impact_and_search_on_a_lake_know_the_classifications(sail_process: ProcessOfCommands, tmp_path: Path) -> None:
-    found = sail_process.call(outputs, tmp_path)
-    assert [(each["asset"], each["tags"]) for each in json.loads(found["impact"])] == [
+    printed_outputs = sail_process.call(outputs, tmp_path)
+    assert [(entry["asset"], entry["tags"]) for entry in json.loads(printed_outputs["impact"])] == [
         (CLEAN, ["PII", "secret"]),
         ("file:///mart", ["secret"]),
     ]
-    assert "PII, secret" in found["table"]
-    assert [each["dataset"] for each in json.loads(found["search"]) if each["column"]] == [CLEAN]
+    assert "PII, secret" in printed_outputs["table"]
+    assert [entry["dataset"] for entry in json.loads(printed_outputs["search"]) if entry["column"]] == [CLEAN]

@@ -315,10 +315,10 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Json, dict[str, Ans
 
 @pytest.mark.parametrize("title", QUESTIONS)
 def test_questions_have_the_answers_of_the_demo(asked: tuple[Json, dict[str, Answer]], title: str) -> None:
-    *_, read, expected = QUESTIONS[title]
+    *_, reader, expected = QUESTIONS[title]
     answer = asked[1][title]
     assert not answer.is_error, answer.text
-    assert read(answer.value) == expected
+    assert reader(answer.value) == expected
     assert json.loads(answer.text)["data"] == DATA
 
 
@@ -374,8 +374,8 @@ def test_a_large_answer_is_shortened_and_says_what_is_left_out() -> None:
     large = assistant(wide(3_000))
     page = answered(large, "search", q="column", limit=5_000)
     assert (page.value["total"], len(page.value["results"]), page.left_out["results"]) == (3_000, 100, 2_900)
-    rest = answered(large, "search", q="column", limit=50, offset=2_990)
-    assert len(rest.value["results"]) == 10
+    last_page = answered(large, "search", q="column", limit=50, offset=2_990)
+    assert len(last_page.value["results"]) == 10
     chain = answered(large, "explain", dataset=f"{'far' * 100}99", column="id", depth=100)
     assert chain.left_out["origins"] > 0
     assert "limit and offset" in chain.left_out["hint"]
@@ -383,7 +383,7 @@ def test_a_large_answer_is_shortened_and_says_what_is_left_out() -> None:
     assert ways.left_out["results.expression (characters)"] == 1_000
     impact = answered(large, "impact", dataset="one", column="id", limit=1)
     assert impact.left_out["results.columns"] > 2_000
-    for answer in (page, rest, chain, ways, impact):
+    for answer in (page, last_page, chain, ways, impact):
         assert len(answer.text) <= MAX_CHARACTERS
 
 
@@ -474,14 +474,14 @@ def test_what_cannot_be_served_ends_the_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.json").write_text("{}")
-    done = Parts().run("mcp", *arguments)
-    assert done.exit_code == 2
-    assert sentence in done.stderr.replace("\n", " ")
+    result = Parts().run("mcp", *arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr.replace("\n", " ")
 
 
 def test_an_empty_record_says_how_to_get_lineage() -> None:
-    done = Parts().run("mcp")
-    assert (done.exit_code, "there is no lineage yet" in done.stderr) == (1, True)
+    result = Parts().run("mcp")
+    assert (result.exit_code, "there is no lineage yet" in result.stderr) == (1, True)
 
 
 def test_without_a_rules_file_there_is_no_tool_for_policies() -> None:

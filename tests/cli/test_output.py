@@ -63,10 +63,10 @@ def test_examples_can_be_copied_from_help(arguments: tuple[str, ...]) -> None:
     """A line of an example ends where its command ends, or in a backslash."""
     command = ROOT.commands[arguments[0]]
     command = command.commands[arguments[1]] if len(arguments) > 1 else command
-    examples = [each for each in (command.help or "").split("\n\n") if each.startswith("\b")]
-    shown = [line.strip() for line in help_of(*arguments).splitlines()]
+    examples = [paragraph for paragraph in (command.help or "").split("\n\n") if paragraph.startswith("\b")]
+    help_lines = [line.strip() for line in help_of(*arguments).splitlines()]
     for line in (line for example in examples for line in example.splitlines()[1:]):
-        assert line.strip() in shown
+        assert line.strip() in help_lines
 
 
 def test_help_lists_commands_in_groups() -> None:
@@ -94,9 +94,9 @@ def test_a_folded_name_keeps_every_letter(width: int) -> None:
     assert max(map(len, lines)) <= width
 
 
-def printed(titles: tuple[str, ...], rows: list[list[str]], **more: Any) -> str:
+def printed(titles: tuple[str, ...], rows: list[list[str]], **options: Any) -> str:
     with out.capture() as capture:
-        print_table(titles, rows, **more)
+        print_table(titles, rows, **options)
     return capture.get()
 
 
@@ -131,11 +131,11 @@ def test_notes_are_printed_below_their_row() -> None:
 @pytest.fixture
 def parts() -> Parts:
     """Real runs, with masks, conditions and long names."""
-    found = Parts()
-    for place in post(found.storage, *CAPTURED.read_bytes().splitlines()):
-        settle(found.storage, place)
-    publish(found.storage, found.catalog, found.worker.publishing)
-    return found
+    loaded_parts = Parts()
+    for place in post(loaded_parts.storage, *CAPTURED.read_bytes().splitlines()):
+        settle(loaded_parts.storage, place)
+    publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
+    return loaded_parts
 
 
 @pytest.mark.parametrize("command", [("details",), ("translate", str(CAPTURED))], ids=lambda command: command[0])
@@ -168,7 +168,7 @@ def test_the_nearest_names_are_suggested() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "known", "found"),
+    ("text", "known_name", "is_similar"),
     [
         ("nosuch", "https://throughlinedoctor.dfs.core.windows.net/doctor/source", False),
         ("order", "https://throughlinedoctor.dfs.core.windows.net/doctor/source", False),
@@ -182,8 +182,8 @@ def test_the_nearest_names_are_suggested() -> None:
         ("databricks", "databricks-uc", True),
     ],
 )
-def test_only_similar_names_are_suggested(text: str, known: str, *, found: bool) -> None:
-    assert nearest(text, [known]) == ((known,) if found else ())
+def test_only_similar_names_are_suggested(text: str, known_name: str, *, is_similar: bool) -> None:
+    assert nearest(text, [known_name]) == ((known_name,) if is_similar else ())
 
 
 def test_a_data_set_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:

@@ -19,22 +19,22 @@ from tests.support.publishing import context_of, post_and_settle
 @pytest.fixture
 def parts() -> Parts:
     """Three processes that wait, and a catalog that holds nothing."""
-    found = Parts()
+    loaded_parts = Parts()
     for name in "abc":
-        post_and_settle(found.storage, *write(name, f"app{name}", "10:00", "/in", sink=f"/{name}"))
-    return found
+        post_and_settle(loaded_parts.storage, *write(name, f"app{name}", "10:00", "/in", sink=f"/{name}"))
+    return loaded_parts
 
 
 def test_publish_missing_writes_the_planned_processes_once(parts: Parts) -> None:
     assert "3 processes in the publish queue" in parts.run("publish", "--missing", "--plan").output
     assert parts.catalog.writes == 0
-    done = parts.run("publish", "--missing")
-    assert done.exit_code == 0
-    assert "3 written, 0 removed, 0 unchanged" in done.output
+    result = parts.run("publish", "--missing")
+    assert result.exit_code == 0
+    assert "3 written, 0 removed, 0 unchanged" in result.output
     assert len(parts.catalog.processes) == 3
     writes = parts.catalog.writes
-    again = parts.run("publish", "--missing", "--json")
-    assert json.loads(again.output)["published"]["written"] == 0
+    second_result = parts.run("publish", "--missing", "--json")
+    assert json.loads(second_result.output)["published"]["written"] == 0
     assert parts.catalog.writes == writes
 
 
@@ -56,11 +56,11 @@ def test_a_stopped_one_is_resumed(parts: Parts) -> None:
     parts.run("publish", "--missing")
     parts.worker = replace(parts.worker, catalog=catalog_with_other_guids())
     reports: list[object] = []
-    how = replace(parts.worker.publishing, stopped=lambda: len(reports) > 1)
-    publish_missing(context_of(parts.storage, parts.worker.catalog, how), progress=reports.append)
+    options = replace(parts.worker.publishing, stopped=lambda: len(reports) > 1)
+    publish_missing(context_of(parts.storage, parts.worker.catalog, options), progress=reports.append)
     assert last_process(parts.storage) is not None
-    done = parts.run("publish", "--missing", "--resume")
-    assert done.exit_code == 0
+    result = parts.run("publish", "--missing", "--resume")
+    assert result.exit_code == 0
     assert json.loads(parts.run("publish", "--missing", "--plan", "--json").output)["missing"] == 0
 
 

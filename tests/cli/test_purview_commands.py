@@ -40,8 +40,8 @@ ANN = "11111111-1111-4111-8111-111111111111"
 @pytest.fixture
 def server(fresh_catalog: CatalogServer) -> CatalogServer:
     """With collections `sales` and, inside it, `lineage`."""
-    for name, shown, parent in (("sales", "Sales", "local"), ("lineage", "Spark lineage", "sales")):
-        body = {"friendlyName": shown, "parentCollection": {"referenceName": parent}}
+    for name, title, parent in (("sales", "Sales", "local"), ("lineage", "Spark lineage", "sales")):
+        body = {"friendlyName": title, "parentCollection": {"referenceName": parent}}
         headers = {"Authorization": f"Bearer {fresh_catalog.token}"}
         url = f"{fresh_catalog.url}/account/collections/{name}"
         requests.put(url, json=body, headers=headers, timeout=60).raise_for_status()
@@ -69,18 +69,18 @@ def run(parts: Worker, *arguments: str) -> Result:
     return runner.invoke(app, arguments, obj=parts)
 
 
-def checked(parts: Worker, *known: str) -> list[CheckResult]:
+def checked(parts: Worker, *known_hosts: str) -> list[CheckResult]:
     """The doctor's findings on a network that resolves these names (without any: all)."""
-    return list(check_catalog(parts, resolve=lambda host: host in known if known else True))
+    return list(check_catalog(parts, resolve=lambda host: host in known_hosts if known_hosts else True))
 
 
-def last(parts: Worker, *known: str) -> CheckResult:
-    return checked(parts, *known)[-1]
+def last(parts: Worker, *known_hosts: str) -> CheckResult:
+    return checked(parts, *known_hosts)[-1]
 
 
-def grant(server: CatalogServer, *more: str, collection: str = "lineage") -> Result:
+def grant(server: CatalogServer, *arguments: str, collection: str = "lineage") -> Result:
     owner = worker(server.endpoint, server.token)
-    return run(owner, "purview", "grant", "--collection", collection, "--principal", ANN, *more)
+    return run(owner, "purview", "grant", "--collection", collection, "--principal", ANN, *arguments)
 
 
 def test_an_identity_with_all_roles_passes_all_checks(server: CatalogServer) -> None:
@@ -127,9 +127,13 @@ def test_a_collections_display_name_is_corrected_to_its_name(server: CatalogServ
 
 def test_a_wrong_account_is_distinguished_from_a_missing_network(server: CatalogServer) -> None:
     parts = worker("https://nobody.purview.azure.com/datamap/api/atlas/v2", server.token)
-    wrong, away = last(parts, KNOWN), last(parts, "nowhere")
+    wrong, unreachable_check = last(parts, KNOWN), last(parts, "nowhere")
     assert (wrong.subject, wrong.code, "private DNS" in wrong.means) == ("catalog network", "catalog-name", True)
-    assert (away.subject, away.code, "no network" in away.found) == ("catalog network", "no-network", True)
+    assert (unreachable_check.subject, unreachable_check.code, "no network" in unreachable_check.found) == (
+        "catalog network",
+        "no-network",
+        True,
+    )
 
 
 def test_a_token_of_another_tenant_is_a_wrong_account(server: CatalogServer) -> None:
@@ -189,33 +193,35 @@ def test_doctor_ends_with_1_if_a_catalog_check_fails(server: CatalogServer) -> N
 
 
 def test_a_grant_is_planned_first_and_then_takes_effect(server: CatalogServer) -> None:
-    theirs = worker(server.endpoint, server.token_of(ANN))
-    settle(theirs.storage, [copy_run("one", (X,), (X,))])  # type: ignore[arg-type]  # is memory
-    assert publish(theirs.storage, theirs.catalog, publish_options()).error != ""
+    other_worker = worker(server.endpoint, server.token_of(ANN))
+    settle(other_worker.storage, [copy_run("one", (X,), (X,))])  # type: ignore[arg-type]  # is memory
+    assert publish(other_worker.storage, other_worker.catalog, publish_options()).error != ""
     planned = grant(server, "--plan", collection="spark LINEAGE")
     assert planned.exit_code == 3
     assert f"+ {ANN} to the data curators of Spark lineage (lineage)" in planned.output
-    assert not last(theirs).good
+    assert not last(other_worker).good
     assert grant(server).exit_code == 0
-    assert [step.code for step in checked(theirs) if not step.good] == ["catalog-narrow"]
+    assert [step.code for step in checked(other_worker) if not step.good] == ["catalog-narrow"]
     assert "nothing to do" in grant(server).output
     assert grant(server, "--plan").exit_code == 0
-    later = publish_options(now=lambda: datetime.now(UTC) + timedelta(hours=2))
-    assert publish(theirs.storage, theirs.catalog, later).written == 1, "the refused process is written now"
+    later_options = publish_options(now=lambda: datetime.now(UTC) + timedelta(hours=2))
+    assert publish(other_worker.storage, other_worker.catalog, later_options).written == 1, (
+        "the refused process is written now"
+    )
     assert server.calls()["by_verb"]["PUT policystore/metadataPolicies/{policy}"] == 1
 
 
 def test_without_a_role_in_the_root_scanned_assets_of_other_collections_are_missing(server: CatalogServer) -> None:
     """The printed commands, repeated, end with a role where all assets are."""
-    theirs = worker(server.endpoint, server.token_of(ANN))
+    other_worker = worker(server.endpoint, server.token_of(ANN))
     assert grant(server).exit_code == 0
     for collection in ("sales", "local"):
-        step = last(theirs)
+        step = last(other_worker)
         assert (step.subject, step.code) == ("scanned assets", "catalog-narrow")
         arguments = f"purview grant --account {server.url} --collection {collection} --principal {ANN}"
         assert step.command == f"throughline {arguments} --role purview-reader"
         assert grant(server, "--role", "purview-reader", collection=collection).exit_code == 0
-    assert last(theirs).good
+    assert last(other_worker).good
 
 
 def test_an_administrator_sees_whether_the_worker_may_read_the_root(server: CatalogServer) -> None:
@@ -226,9 +232,9 @@ def test_an_administrator_sees_whether_the_worker_may_read_the_root(server: Cata
     narrow = reach(server.token)
     assert (narrow.code, narrow.state) == ("catalog-narrow", CheckState.BAD)
     assert "--collection local --principal" in narrow.command
-    hidden = reach(server.token_of(ANN))
-    assert (hidden.code, hidden.state) == ("catalog-roles-hidden", CheckState.UNSEEN)
-    assert hidden.command.endswith("--role purview-reader --plan")
+    reach_result = reach(server.token_of(ANN))
+    assert (reach_result.code, reach_result.state) == ("catalog-roles-hidden", CheckState.UNSEEN)
+    assert reach_result.command.endswith("--role purview-reader --plan")
     assert grant(server, "--role", "purview-reader", collection="local").exit_code == 0
     assert reach(server.token).good
     assert reach(server.token_of(ANN)).code == "catalog-roles-hidden", "a reader is no administrator"
@@ -293,15 +299,15 @@ def test_a_grant_adds_the_principal_and_changes_nothing_else() -> None:
 
 
 def test_a_role_held_only_by_groups_can_be_granted_to_a_principal() -> None:
-    after = with_role(policy({"id": RULE, "dnfCondition": [GROUPS]}), "data-curator", ANN)
-    assert has_role(after, "data-curator", ANN)
-    assert GROUPS in after["properties"]["attributeRules"][0]["dnfCondition"]
+    policy_after = with_role(policy({"id": RULE, "dnfCondition": [GROUPS]}), "data-curator", ANN)
+    assert has_role(policy_after, "data-curator", ANN)
+    assert GROUPS in policy_after["properties"]["attributeRules"][0]["dnfCondition"]
 
 
 def test_a_role_without_holders_is_granted_together_with_inherited_rules() -> None:
-    after = with_role(policy({"id": "permission:c", "dnfCondition": []}), "data-curator", ANN)
-    assert has_role(after, "data-curator", ANN)
-    rule, permission = after["properties"]["attributeRules"]
+    policy_after = with_role(policy({"id": "permission:c", "dnfCondition": []}), "data-curator", ANN)
+    assert has_role(policy_after, "data-curator", ANN)
+    rule, permission = policy_after["properties"]["attributeRules"]
     assert rule["dnfCondition"][1][0]["fromRule"] == "purviewmetadatarole_builtin_data-curator:p"
     assert permission["dnfCondition"][0][0]["fromRule"] == RULE
 
@@ -312,10 +318,10 @@ def test_the_group_of_managed_attributes_is_made_once(server: CatalogServer) -> 
     assert (planned.exit_code, "platform, workspace, job, link" in planned.output) == (3, True)
     assert run(owner, "purview", "attributes").exit_code == 0
     assert owner.types is not None
-    (made,) = [each for each in owner.types.held() if each["name"] == MANAGED]
-    assert [attribute_def["name"] for attribute_def in made["attributeDefs"]] == list(ORIGIN_WORDS)
-    again = run(owner, "purview", "attributes")
-    assert (again.exit_code, "nothing to do" in again.output) == (0, True)
+    (attribute_group,) = [definition for definition in owner.types.held() if definition["name"] == MANAGED]
+    assert [attribute_def["name"] for attribute_def in attribute_group["attributeDefs"]] == list(ORIGIN_WORDS)
+    second_result = run(owner, "purview", "attributes")
+    assert (second_result.exit_code, "nothing to do" in second_result.output) == (0, True)
 
 
 def test_a_foreign_type_of_the_same_name_is_not_changed(server: CatalogServer) -> None:

@@ -27,12 +27,12 @@ def scan(catalog: MemoryCatalog, *keys: AssetKey) -> None:
 @pytest.fixture
 def parts() -> Parts:
     """Two processes on three placeholders; a scan has found one of these since, and another in two ways."""
-    found = Parts()
-    settle_write(found.storage, "one", "a", "out")
-    settle_write(found.storage, "two", "a", "b")
-    publish(found.storage, found.catalog, found.worker.publishing)
-    scan(found.catalog, FOUND_BY_SCAN, *AMBIGUOUS)
-    return found
+    loaded_parts = Parts()
+    settle_write(loaded_parts.storage, "one", "a", "out")
+    settle_write(loaded_parts.storage, "two", "a", "b")
+    publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
+    scan(loaded_parts.catalog, FOUND_BY_SCAN, *AMBIGUOUS)
+    return loaded_parts
 
 
 def test_the_plan_reports_found_and_ambiguous_assets_and_changes_nothing(parts: Parts) -> None:
@@ -69,10 +69,10 @@ def test_reconcile_moves_lineage_and_removes_the_placeholder_once(parts: Parts) 
     assert "1 placeholder removed" in result.output
     assert {process.inputs for process in parts.catalog.processes.values()} == {(FOUND_BY_SCAN,)}
     assert A not in parts.catalog.assets
-    before = parts.catalog.writes
-    again = parts.run("reconcile")
-    assert "2 placeholders, 0 found by a scan, 1 ambiguous; 0 processes to move" in again.output
-    assert parts.catalog.writes == before
+    writes_before = parts.catalog.writes
+    second_result = parts.run("reconcile")
+    assert "2 placeholders, 0 found by a scan, 1 ambiguous; 0 processes to move" in second_result.output
+    assert parts.catalog.writes == writes_before
 
 
 def test_placeholders_whose_processes_the_catalog_does_not_report_are_reported(
@@ -93,9 +93,9 @@ def test_placeholders_whose_processes_the_catalog_does_not_report_are_reported(
 
 def test_in_shadow_mode_reconcile_only_reports(parts: Parts) -> None:
     parts.shadow()
-    before = parts.catalog.writes
+    writes_before = parts.catalog.writes
     assert "the catalog stays as it is" in parts.run("reconcile").output
-    assert parts.catalog.writes == before
+    assert parts.catalog.writes == writes_before
 
 
 def test_reconcile_refuses_json_without_plan(parts: Parts) -> None:
@@ -103,18 +103,18 @@ def test_reconcile_refuses_json_without_plan(parts: Parts) -> None:
 
 
 def test_an_unavailable_catalog_ends_explain_and_reconcile_with_a_message(parts: Parts) -> None:
-    away = Counting()
-    away.away = True
-    parts.worker = replace(parts.worker, catalog=away)
+    unavailable_catalog = Counting()
+    unavailable_catalog.away = True
+    parts.worker = replace(parts.worker, catalog=unavailable_catalog)
     for arguments in (("explain", LAKE, "a", "--look"), ("reconcile", "--plan")):
         result = parts.run(*arguments)
         assert (result.exit_code, "no answer" in result.output) == (1, True)
 
 
 def test_explain_shows_the_names_in_the_catalog_and_the_one_that_is_used(parts: Parts) -> None:
-    found = json.loads(parts.run("explain", LAKE, "a", "--look", "--json").output)
-    assert [candidate["catalog"] for candidate in found["candidates"]][:3] == ["wins", "placeholder", "not there"]
-    assert (found["found"]["qualified_name"], found["rivals"]) == (FOUND_BY_SCAN[1], [])
+    explanation = json.loads(parts.run("explain", LAKE, "a", "--look", "--json").output)
+    assert [candidate["catalog"] for candidate in explanation["candidates"]][:3] == ["wins", "placeholder", "not there"]
+    assert (explanation["found"]["qualified_name"], explanation["rivals"]) == (FOUND_BY_SCAN[1], [])
     unsure = json.loads(parts.run("explain", LAKE, "b", "--look", "--json").output)
     assert (unsure["found"], len(unsure["rivals"])) == (None, 2)
     assert "wins" in parts.run("explain", LAKE, "a", "--look").output
@@ -124,11 +124,11 @@ def test_explain_shows_the_names_in_the_catalog_and_the_one_that_is_used(parts: 
 
 
 def test_explain_shows_search_results_and_why_they_are_ambiguous(parts: Parts) -> None:
-    found = json.loads(parts.run("explain", LAKE, "b", "--look", "--json").output)
-    assert [(each["qualified_name"], each["catalog"]) for each in found["searched"]] == [
+    explanation = json.loads(parts.run("explain", LAKE, "b", "--look", "--json").output)
+    assert [(candidate["qualified_name"], candidate["catalog"]) for candidate in explanation["searched"]] == [
         (name, "may be meant") for _, name in sorted(AMBIGUOUS)
     ]
-    assert {each["because"] for each in found["searched"]} == {
+    assert {candidate["because"] for candidate in explanation["searched"]} == {
         "a resource set, under the account's own host, exact spelling"
     }
     output = parts.run("explain", LAKE, "b", "--look").output
@@ -142,7 +142,7 @@ BLOB = ("azure_blob_path", FOLDER[1].replace(".dfs.", ".blob."))
 
 
 @pytest.mark.parametrize(
-    ("there", "wins"),
+    ("scanned_keys", "wins"),
     [
         ([FILE, FOLDER, (SET, f"{ROOT}/c/{{SparkPartitions}}")], (SET, f"{ROOT}/c/{{SparkPartitions}}")),
         ([FILE, FOLDER], FOLDER),
@@ -154,15 +154,17 @@ BLOB = ("azure_blob_path", FOLDER[1].replace(".dfs.", ".blob."))
     ids=["set", "folder", "file", "set by search", "folder of the other host", "own host"],
 )
 def test_a_resource_set_takes_precedence_over_a_folder_and_a_folder_over_a_file(
-    there: list[AssetKey], wins: AssetKey
+    scanned_keys: list[AssetKey], wins: AssetKey
 ) -> None:
     parts = Parts()
-    scan(parts.catalog, *there)
-    found = json.loads(parts.run("explain", LAKE, "c", "--look", "--json").output)
-    assert (found["found"]["type"], found["found"]["qualified_name"]) == wins
-    shown_candidates = [*found["candidates"], *found["searched"]]
-    assert [each["qualified_name"] for each in shown_candidates if each["catalog"] == "wins"] == [wins[1]]
-    assert all(each["because"] for each in shown_candidates)
+    scan(parts.catalog, *scanned_keys)
+    explanation = json.loads(parts.run("explain", LAKE, "c", "--look", "--json").output)
+    assert (explanation["found"]["type"], explanation["found"]["qualified_name"]) == wins
+    shown_candidates = [*explanation["candidates"], *explanation["searched"]]
+    assert [candidate["qualified_name"] for candidate in shown_candidates if candidate["catalog"] == "wins"] == [
+        wins[1]
+    ]
+    assert all(candidate["because"] for candidate in shown_candidates)
 
 
 def test_ambiguous_matches_are_in_the_status(parts: Parts) -> None:

@@ -17,7 +17,7 @@ def test_there_is_a_page_for_each_group_and_no_other() -> None:
     assert {path.name for path in FOLDER.glob("cli*.md")} == set(PAGES) - {"unproven.md"}
 
 
-@pytest.mark.parametrize("name", [each for each in PAGES if each not in {"cli-findings.md", "unproven.md"}])
+@pytest.mark.parametrize("name", [page for page in PAGES if page not in {"cli-findings.md", "unproven.md"}])
 def test_a_page_fits_80_columns_and_contains_no_path_of_this_machine(name: str) -> None:
     long = [line for line in PAGES[name].splitlines() if len(line) > 80 and "](" not in line]
     assert long == []

@@ -30,44 +30,44 @@ HOURLY: dict[str, Any] = {"application": "app", "job": "app.hourly"}
 @pytest.fixture
 def parts() -> Parts:
     """A run that was published, one that failed, and one without an end."""
-    found = Parts()
+    loaded_parts = Parts()
     bodies = [
         event("good", "START", "2026-11-21T09:59:00", outputs=["/o"], inputs=["/a"], **NIGHTLY),
         event("good", "COMPLETE", "2026-11-21T10:00:00", outputs=["/o"], inputs=["/a"], **NIGHTLY),
         event("bad", "FAIL", "2026-11-21T11:00:00", outputs=["/p"], inputs=["/a"], **HOURLY),
         event("open", "START", "2026-11-21T12:00:00", outputs=["/q"], inputs=["/a"], **HOURLY),
     ]
-    for place in post(found.storage, *bodies):
-        settle(found.storage, place)
-    publish(found.storage, found.catalog, found.worker.publishing)
-    return found
+    for place in post(loaded_parts.storage, *bodies):
+        settle(loaded_parts.storage, place)
+    publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
+    return loaded_parts
 
 
 def test_a_published_run_shows_its_events_and_processes(parts: Parts) -> None:
     output = parts.run("run", run_id("good").upper()).output
     for fact in ("app.nightly", "COMPLETE", "2 events", "1 process", "published", run_id("good")):
         assert fact in output, output
-    found = json.loads(parts.run("run", run_id("good"), "--json").stdout)
-    assert [each["type"] for each in found["events"]] == ["START", "COMPLETE"]
-    assert [process["state"] for process in found["processes"]] == ["published"]
-    assert found["next"] == []
+    report = json.loads(parts.run("run", run_id("good"), "--json").stdout)
+    assert [entry["type"] for entry in report["events"]] == ["START", "COMPLETE"]
+    assert [process["state"] for process in report["processes"]] == ["published"]
+    assert report["next"] == []
 
 
 def test_a_run_with_an_id_that_is_no_uuid_is_found_by_its_text() -> None:
-    found = Parts()
+    loaded_parts = Parts()
     text = "manual__2026-11-21T10:00:00+00:00"
-    sent = body(application=None, job_facets={}, inputs=["/a"], outputs=["/b"])
-    sent["run"] = {"runId": text}
-    for place in post(found.storage, packed(sent)):
-        settle(found.storage, place)
-    publish(found.storage, found.catalog, found.worker.publishing)
-    output = found.run("run", text).output
+    event_body = body(application=None, job_facets={}, inputs=["/a"], outputs=["/b"])
+    event_body["run"] = {"runId": text}
+    for place in post(loaded_parts.storage, packed(event_body)):
+        settle(loaded_parts.storage, place)
+    publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
+    output = loaded_parts.run("run", text).output
     assert "sent as" in output
     assert text in output
-    shown = json.loads(found.run("run", text, "--json").stdout)
-    assert (shown["run_id"], shown["run_text"], shown["state"]) == (run_id_of(text), text, "contributed")
-    assert found.run("events", "--run", text).output.count("COMPLETE") == 1
-    assert "no event of a run another is stored" in found.run("run", "another").output
+    report = json.loads(loaded_parts.run("run", text, "--json").stdout)
+    assert (report["run_id"], report["run_text"], report["state"]) == (run_id_of(text), text, "contributed")
+    assert loaded_parts.run("events", "--run", text).output.count("COMPLETE") == 1
+    assert "no event of a run another is stored" in loaded_parts.run("run", "another").output
 
 
 def test_a_failed_run_shows_why_it_is_skipped(parts: Parts) -> None:
@@ -77,11 +77,11 @@ def test_a_failed_run_shows_why_it_is_skipped(parts: Parts) -> None:
 
 
 def test_a_run_that_only_writes_shows_why_the_catalog_has_no_process() -> None:
-    found = Parts()
-    for place in post(found.storage, event("w", "COMPLETE", "2026-11-21T10:00:00", outputs=["/o"], **NIGHTLY)):
-        settle(found.storage, place)
-    publish(found.storage, found.catalog, found.worker.publishing)
-    output = found.run("run", run_id("w")).output
+    loaded_parts = Parts()
+    for place in post(loaded_parts.storage, event("w", "COMPLETE", "2026-11-21T10:00:00", outputs=["/o"], **NIGHTLY)):
+        settle(loaded_parts.storage, place)
+    publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
+    output = loaded_parts.run("run", run_id("w")).output
     assert "Next: nothing is published, because no event names a source of it" in output
 
 
@@ -124,22 +124,25 @@ def test_the_id_of_a_run_is_not_truncated_at_80_columns(parts: Parts) -> None:
 def test_events_by_job_and_time(parts: Parts) -> None:
     result = parts.run("events", "--job", "app.h*")
     assert (result.exit_code, "2 events of 2 runs" in result.output) == (0, True), result.output
-    later = json.loads(parts.run("events", "--job", "app.h*", "--from", "2026-11-21T11:30", "--json").stdout)
-    assert [(each["type"], each["job"]) for each in later["events"]] == [("START", "app.hourly")]
-    some = parts.run("events", "--most", "1").output
-    assert "4 events of 3 runs; 3 not shown (--most)" in some
+    later_report = json.loads(parts.run("events", "--job", "app.h*", "--from", "2026-11-21T11:30", "--json").stdout)
+    assert [(entry["type"], entry["job"]) for entry in later_report["events"]] == [("START", "app.hourly")]
+    shortened_output = parts.run("events", "--most", "1").output
+    assert "4 events of 3 runs; 3 not shown (--most)" in shortened_output
 
 
 def test_events_of_several_runs_are_listed_in_the_order_of_their_times() -> None:
     """Storage lists them by hour and run."""
-    found = Parts()
+    loaded_parts = Parts()
     first, second = sorted(("one", "two"), key=run_id)
     times = {"10:00": first, "10:01": second, "10:02": first, "10:03": second}
     for time, name in times.items():
-        post(found.storage, event(name, "RUNNING", f"2026-11-21T{time}:00", outputs=["/o"], inputs=["/a"], **NIGHTLY))
-    listed = json.loads(found.run("events", "--json").stdout)["events"]
-    assert [each["run_id"] for each in listed] == [run_id(name) for name in times.values()]
-    cut = json.loads(found.run("events", "--json", "--most", "2").stdout)["events"]
+        post(
+            loaded_parts.storage,
+            event(name, "RUNNING", f"2026-11-21T{time}:00", outputs=["/o"], inputs=["/a"], **NIGHTLY),
+        )
+    listed = json.loads(loaded_parts.run("events", "--json").stdout)["events"]
+    assert [entry["run_id"] for entry in listed] == [run_id(name) for name in times.values()]
+    cut = json.loads(loaded_parts.run("events", "--json", "--most", "2").stdout)["events"]
     assert cut == listed[:2]
 
 
@@ -156,8 +159,8 @@ def test_saved_events_can_be_translated(parts: Parts, tmp_path: Path, name: str)
     assert (result.exit_code, "2 events saved" in result.output) == (0, True), result.output
     lines = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).splitlines()
     assert [json.loads(line)["eventType"] for line in lines] == ["START", "COMPLETE"]
-    found = json.loads(parts.run("translate", str(path), "--json").stdout)
-    assert len(found["processes"]) == 1
+    report = json.loads(parts.run("translate", str(path), "--json").stdout)
+    assert len(report["processes"]) == 1
 
 
 def test_the_folder_of_a_saved_file_is_made(parts: Parts, tmp_path: Path) -> None:
@@ -186,31 +189,33 @@ def test_a_missing_file_of_the_archive_is_an_error_without_a_traceback(parts: Pa
     for fact in list(parts.storage.blobs(ARCHIVE)):
         if not is_index(fact.name):
             parts.storage.delete_blob(ARCHIVE, fact.name)
-    found = parts.run("events", "--run", run_id("good"), "--save", str(tmp_path / "events.jsonl"))
-    assert found.exit_code == 1
-    assert "archive" in found.output
-    assert "Traceback" not in found.output
+    result = parts.run("events", "--run", run_id("good"), "--save", str(tmp_path / "events.jsonl"))
+    assert result.exit_code == 1
+    assert "archive" in result.output
+    assert "Traceback" not in result.output
 
 
 @pytest.fixture
 def record_with_ignored_events() -> Parts:
     """A receiver that ignored an event of an excluded job, now and in the archive, and one that it stored."""
-    found = Parts()
+    loaded_parts = Parts()
     excluding = EventFilter(jobs=GlobFilter(exclude=("*.secret",)))
     for run, minute in (("now", "10"), ("old", "20")):
         body = event(run, "COMPLETE", f"2026-11-21T10:{minute}:00", outputs=["/s"], inputs=["/a"], **SECRET)
-        receive(found.storage, body, most_bytes=1_000_000, selection=excluding)
+        receive(loaded_parts.storage, body, most_bytes=1_000_000, selection=excluding)
         if run == "now":
-            archive(found.storage, archiving())
-    post(found.storage, event("kept", "COMPLETE", "2026-11-21T10:30:00", outputs=["/o"], inputs=["/a"], **NIGHTLY))
-    return found
+            archive(loaded_parts.storage, archiving())
+    post(
+        loaded_parts.storage, event("kept", "COMPLETE", "2026-11-21T10:30:00", outputs=["/o"], inputs=["/a"], **NIGHTLY)
+    )
+    return loaded_parts
 
 
 def test_ignored_events_are_listed_with_their_reason_and_saved(
     record_with_ignored_events: Parts, tmp_path: Path
 ) -> None:
-    found = json.loads(record_with_ignored_events.run("events", "--ignored", "--job", "*.secret", "--json").stdout)
-    assert [(each["run_id"], each["reason"], each["container"]) for each in found["events"]] == [
+    report = json.loads(record_with_ignored_events.run("events", "--ignored", "--job", "*.secret", "--json").stdout)
+    assert [(entry["run_id"], entry["reason"], entry["container"]) for entry in report["events"]] == [
         (run_id("now"), "excluded by job", "archive"),
         (run_id("old"), "excluded by job", "ignored"),
     ]
@@ -220,10 +225,10 @@ def test_ignored_events_are_listed_with_their_reason_and_saved(
         ]
         == 0
     )
-    one = ("events", "--ignored", "--run", run_id("old"))
-    assert "excluded by job" in record_with_ignored_events.run(*one).output
-    later = json.loads(record_with_ignored_events.run(*one, "--from", "2026-11-22", "--json").stdout)
-    assert later["count"] == 0
+    arguments = ("events", "--ignored", "--run", run_id("old"))
+    assert "excluded by job" in record_with_ignored_events.run(*arguments).output
+    later_report = json.loads(record_with_ignored_events.run(*arguments, "--from", "2026-11-22", "--json").stdout)
+    assert later_report["count"] == 0
     file = tmp_path / "ignored.jsonl"
     assert "2 events saved" in record_with_ignored_events.run("events", "--ignored", "--save", str(file)).output
     assert len(json.loads(record_with_ignored_events.run("translate", str(file), "--json").stdout)["processes"]) == 1
@@ -231,14 +236,14 @@ def test_ignored_events_are_listed_with_their_reason_and_saved(
 
 def test_an_ignored_run_or_job_is_distinguished_from_an_unknown_one(record_with_ignored_events: Parts) -> None:
     for arguments in (("run", run_id("old")), ("events", "--run", run_id("old")), ("events", "--job", "app.secret")):
-        found = record_with_ignored_events.run(*arguments)
-        assert found.exit_code == 1
-        assert "throughline events --ignored" in " ".join(found.output.split())
+        result = record_with_ignored_events.run(*arguments)
+        assert result.exit_code == 1
+        assert "throughline events --ignored" in " ".join(result.output.split())
 
 
 def test_a_run_without_an_end_is_reported_as_waiting(parts: Parts) -> None:
-    found = json.loads(parts.run("run", run_id("open"), "--json").stdout)
-    assert (found["state"], found["reason"]) == ("waiting", "the end of the run")
+    report = json.loads(parts.run("run", run_id("open"), "--json").stdout)
+    assert (report["state"], report["reason"]) == ("waiting", "the end of the run")
 
 
 @pytest.mark.parametrize(
@@ -250,7 +255,7 @@ def test_a_run_without_an_end_is_reported_as_waiting(parts: Parts) -> None:
         (EventFilter(namespaces=GlobFilter(include=("nowhere",))), "namespace not included"),
         (EventFilter(ignore=("secret",)), "operation ignored by the settings"),
     ],
-    ids=lambda each: each if isinstance(each, str) else "",
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_status_names_each_setting_that_ignores_events(selection: EventFilter, reason: str) -> None:
     """They are no events that have no lineage anyway, which are folded into one line."""
@@ -286,8 +291,8 @@ def _planned(run: str, *, listener: str = "x", step: str = "Project", plan: bool
     facet_of = to_builtins(facet(plans.writing(child, f"file:/{run}")))
     columns = lineage({"x": [source("/a", listener, IDENTITY)]})
     options: dict[str, Any] = {"run": run, "job": f"adaptive_spark_plan.{run}"}
-    sent = [packed(body(inputs=["/a"], outputs=[dataset(f"/{run}", columnLineage=columns)], **options))]
-    return [*sent, packed(body(run_facets={"throughline_plan": facet_of}, **options))] if plan else sent
+    bodies = [packed(body(inputs=["/a"], outputs=[dataset(f"/{run}", columnLineage=columns)], **options))]
+    return [*bodies, packed(body(run_facets={"throughline_plan": facet_of}, **options))] if plan else bodies
 
 
 def _by_rdd(run: str) -> bytes:
@@ -315,14 +320,14 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
         "columns of 7 Spark runs: 2 exact by plan (1 unlike the listener's events), 1 by plan with upper bounds, "
         "1 by listener and plan, 2 by listener only, 1 not known (made by an RDD)" in output
     )
-    found = json.loads(parts.run("status", "--json").stdout)
-    assert found["columns"] == {"exact": 2, "differ": 1, "opaque": 1, "both": 1, "listener": 2, "rdd": 1}
+    report = json.loads(parts.run("status", "--json").stdout)
+    assert report["columns"] == {"exact": 2, "differ": 1, "opaque": 1, "both": 1, "listener": 2, "rdd": 1}
     shown_processes = json.loads(parts.run("details", "--json").stdout)["processes"]
-    by = {
-        each["outputs"][0]["name"]: [(edge["input"]["column"], edge["by"]) for edge in each["columns"]]
-        for each in shown_processes
+    sources_by_output = {
+        process["outputs"][0]["name"]: [(edge["input"]["column"], edge["by"]) for edge in process["columns"]]
+        for process in shown_processes
     }
-    assert by == {
+    assert sources_by_output == {
         "/same": [("x", ["plan"])],
         "/differs": [("x", ["plan"])],
         "/code": [("x", ["plan"])],
@@ -333,8 +338,8 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
     }
     assert "by plan" in parts.run("details", "same").output
     assert "(opaque, by plan)" in parts.run("details", "code").output
-    (code,) = (each for each in shown_processes if each["outputs"][0]["name"] == "/code")
-    assert [each["how"] for each in code["columns"]] == [["OPAQUE"]]
+    (code,) = (process for process in shown_processes if process["outputs"][0]["name"] == "/code")
+    assert [edge["how"] for edge in code["columns"]] == [["OPAQUE"]]
     assert "some are an upper bound" in " ".join(parts.run("run", run_id("code")).output.split())
     assert json.loads(parts.run("run", run_id("code"), "--json").stdout)["columns_by"] == "opaque"
     assert "exact, from Spark's own plan" in parts.run("run", run_id("same")).output
@@ -387,11 +392,11 @@ MISSING = {
 @pytest.mark.parametrize(("leaf", "reason"), MISSING.values(), ids=MISSING)
 def test_the_plan_says_why_a_table_has_no_source(leaf: str, reason: str) -> None:
     parts = written_by_plan(leaf)
-    shown = " ".join(parts.run("run", run_id("run")).output.split())
-    assert f"Next: nothing is published, because {reason}" in shown
-    found = parts.run("details", "/o")
-    assert found.exit_code == 0, found.output
-    assert f"no process, because {reason}. `throughline run {run_id('run')}`" in found.output
+    output_text = " ".join(parts.run("run", run_id("run")).output.split())
+    assert f"Next: nothing is published, because {reason}" in output_text
+    result = parts.run("details", "/o")
+    assert result.exit_code == 0, result.output
+    assert f"no process, because {reason}. `throughline run {run_id('run')}`" in result.output
     (write,) = json.loads(parts.run("details", "/o", "--json").stdout)["without_source"]
     assert (write["qualified_name"], write["run"], write["reason"]) == ("file:///o", run_id("run"), reason)
 
@@ -422,9 +427,9 @@ def test_a_file_that_no_run_writes_says_that_spark_saw_no_write() -> None:
         ("events", "--output", "by_pandas"),
         ("status", "--table", "by_pandas"),
     ):
-        found = parts.run(*arguments)
-        assert found.exit_code == 1
-        assert "pandas, open() or a shell writes is in no event" in " ".join(found.output.split())
+        result = parts.run(*arguments)
+        assert result.exit_code == 1
+        assert "pandas, open() or a shell writes is in no event" in " ".join(result.output.split())
 
 
 def test_the_runs_of_a_table_are_found_by_the_table(parts: Parts) -> None:
@@ -435,9 +440,9 @@ def test_the_runs_of_a_table_are_found_by_the_table(parts: Parts) -> None:
     for place in post(parts.storage, *events):
         settle(parts.storage, place)
     for name in ("orders_v2", "lake/orders_v2", "/lake/orders_v2", "file/lake/orders_v2", "*orders_v?", "sales.orders"):
-        found = json.loads(parts.run("events", "--output", name, "--json").stdout)
-        assert {each["run_id"] for each in found["events"]} == {run_id("of table")}, name
-        assert found["count"] == 2
+        report = json.loads(parts.run("events", "--output", name, "--json").stdout)
+        assert {entry["run_id"] for entry in report["events"]} == {run_id("of table")}, name
+        assert report["count"] == 2
     assert parts.run("events", "--output", "orders").exit_code == 1
     saved = parts.run("events", "--output", "orders_v2", "--save", "/dev/null")
     assert "2 events saved" in saved.output
@@ -455,8 +460,8 @@ def test_the_runs_of_a_table_are_found_by_its_name() -> None:
     for place in post(parts.storage, *map(packed, bodies)):
         settle(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
-    found = json.loads(parts.run("status", "--table", "orders", "--json").stdout)
-    assert [(run["run_id"], run["state"], run["reason"]) for run in found["runs"]] == [
+    report = json.loads(parts.run("status", "--table", "orders", "--json").stdout)
+    assert [(run["run_id"], run["state"], run["reason"]) for run in report["runs"]] == [
         (run_id("running"), "waiting", "the end of the run"),
         (run_id("failed"), "skipped", "the run failed"),
         (run_id("good"), "contributed", None),

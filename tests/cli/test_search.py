@@ -15,19 +15,19 @@ SCHEMA = {"fields": [{"name": "id", "type": "int"}, {"name": "score", "type": "d
 
 @pytest.fixture
 def parts() -> Parts:
-    made = Parts()
+    loaded_parts = Parts()
     columns = lineage({"id": [source("/raw/orders", "order_id", IDENTITY)]})
     event = body(inputs=["/raw/orders"], outputs=[dataset("/clean/orders", schema=SCHEMA, columnLineage=columns)])
-    for place in post(made.storage, packed(event)):
-        settle(made.storage, place)
-    publish(made.storage, MemoryCatalog(), made.worker.publishing)
-    return made
+    for place in post(loaded_parts.storage, packed(event)):
+        settle(loaded_parts.storage, place)
+    publish(loaded_parts.storage, MemoryCatalog(), loaded_parts.worker.publishing)
+    return loaded_parts
 
 
 def found(parts: Parts, *arguments: str) -> list[tuple[str, str | None]]:
-    done = parts.run("search", *arguments, "--json")
-    assert done.exit_code == 0, done.output
-    return [(each["dataset"].removeprefix("file://"), each["column"]) for each in json.loads(done.stdout)]
+    result = parts.run("search", *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return [(entry["dataset"].removeprefix("file://"), entry["column"]) for entry in json.loads(result.stdout)]
 
 
 def test_results_are_sorted_by_relevance(parts: Parts) -> None:
@@ -48,14 +48,14 @@ def test_filters_narrow_the_results(parts: Parts) -> None:
 
 
 def test_text_output_is_a_table_with_a_count_of_hidden_results(parts: Parts) -> None:
-    done = parts.run("search", "score", "--wide")
-    assert "(no known source)" in done.output
-    assert "app" in done.output
-    more = parts.run("search", "orders", "--most", "1")
-    assert "1 result not shown" in more.stderr
+    result = parts.run("search", "score", "--wide")
+    assert "(no known source)" in result.output
+    assert "app" in result.output
+    short_result = parts.run("search", "orders", "--most", "1")
+    assert "1 result not shown" in short_result.stderr
 
 
 def test_a_search_without_results_suggests_the_nearest_name(parts: Parts) -> None:
-    done = parts.run("search", "ordersx")
-    assert done.exit_code == 1
-    assert "Did you mean orders or" in done.stderr.replace("\n", " ")
+    result = parts.run("search", "ordersx")
+    assert result.exit_code == 1
+    assert "Did you mean orders or" in result.stderr.replace("\n", " ")

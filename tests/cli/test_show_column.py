@@ -30,7 +30,7 @@ SOURCES = {"clean": "/raw/orders", "mart": "/lake/clean"}
 
 @pytest.fixture
 def parts() -> Parts:
-    made = Parts()
+    loaded_parts = Parts()
     for name, columns in JOBS.items():
         facets: Json = {"columnLineage": columns, "schema": {"fields": [{"name": "late", "type": "int"}]}}
         event = body(
@@ -40,10 +40,10 @@ def parts() -> Parts:
             inputs=[SOURCES[name]],
             outputs=[dataset(f"/lake/{name}", **facets)],
         )
-        for place in post(made.storage, packed(event)):
-            settle(made.storage, place)
-    publish(made.storage, made.catalog, made.worker.publishing)
-    return made
+        for place in post(loaded_parts.storage, packed(event)):
+            settle(loaded_parts.storage, place)
+    publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
+    return loaded_parts
 
 
 @pytest.mark.parametrize("arguments", [("mart.total",), ("lake/mart.total",), ("mart", "--column", "TOTAL")])
@@ -58,8 +58,8 @@ def test_a_column_is_shown_with_all_steps_up(parts: Parts, arguments: tuple[str,
 
 def test_code_on_the_way_is_opaque() -> None:
     parts, plans = Parts(), PlanBuilder()
-    made = plans.add("MapInPandas", output=[column(2, "x")], child=plans.table("file:/raw", column(1, "mail")))
-    plan = to_builtins(facet(plans.writing(made, "file:/made")))
+    map_node = plans.add("MapInPandas", output=[column(2, "x")], child=plans.table("file:/raw", column(1, "mail")))
+    plan = to_builtins(facet(plans.writing(map_node, "file:/made")))
     event = body(inputs=["/raw"], outputs=[dataset("/made")], run_facets={"throughline_plan": plan})
     for place in post(parts.storage, packed(event)):
         settle(parts.storage, place)
@@ -90,9 +90,9 @@ def test_a_column_without_a_source_says_why(parts: Parts) -> None:
 
 
 def test_the_column_as_json(parts: Parts) -> None:
-    found = json.loads(parts.run("show", "mart.total", "--json").stdout)
-    assert (found["dataset"], found["column"], found["kind"]) == ("file:///lake/mart", "total", None)
-    (price,) = found["origins"]
+    report = json.loads(parts.run("show", "mart.total", "--json").stdout)
+    assert (report["dataset"], report["column"], report["kind"]) == ("file:///lake/mart", "total", None)
+    (price,) = report["origins"]
     assert (price["column"], price["kind"], price["expression"]) == ("price", "aggregation", "sum(price)")
     assert price["origins"][0]["dataset"] == "file:///raw/orders"
 

@@ -76,9 +76,12 @@ def test_the_document_has_the_last_write_of_each_data_set() -> None:
     last = packed(body("COMPLETE", minute=5, run="two", application="b", inputs=["/in"], outputs=[output]))
     parts = parts_with(first, last)
     document = document_of_record(parts.storage, parts.worker.publishing)
-    written = {each.name: (each.rows, each.size, each.written) for each in document.datasets}
+    last_writes = {
+        dataset_entry.name: (dataset_entry.rows, dataset_entry.size, dataset_entry.written)
+        for dataset_entry in document.datasets
+    }
     time = document.processes[0].last_seen
-    assert written == {"in": (None, None, -1), "out": (1234, 5_600_000, time)}
+    assert last_writes == {"in": (None, None, -1), "out": (1234, 5_600_000, time)}
 
 
 def _tested(run: str, minute: int, *, job: str = "checks", unique: bool) -> bytes:
@@ -100,7 +103,9 @@ def test_the_document_has_the_last_result_of_each_test_of_a_data_set(order: tupl
     bodies = [WRITE, _tested("one", 1, unique=True), _tested("two", 2, unique=False)]
     parts = parts_with(*(bodies[number] for number in order))
     document = document_of_record(parts.storage, parts.worker.publishing)
-    results = {each.name: (each.passed_tests, each.tested) for each in document.datasets}
+    results = {
+        dataset_entry.name: (dataset_entry.passed_tests, dataset_entry.tested) for dataset_entry in document.datasets
+    }
     assert results == {"in": (0, -1), "out": (1, len(document.times) - 1)}
     (failed,) = document.failed_tests
     column = ("/out", failed.column, failed.name, failed.severity, failed.at)

@@ -82,11 +82,11 @@ def test_status_by_day_and_job_has_a_row_for_each_pair(run: Run) -> None:
 
 
 def test_status_as_json(run: Run) -> None:
-    whole = json.loads(run("status", "--json").stdout)
-    assert (whole["received"], whole["reconciles"], "by" in whole, "groups" in whole) == (5, True, False, False)
-    found = json.loads(run("status", "--json", "--by", "job", "--most", "2").stdout)
-    assert found["groups"] == 3
-    assert found["by"] == [
+    report = json.loads(run("status", "--json").stdout)
+    assert (report["received"], report["reconciles"], "by" in report, "groups" in report) == (5, True, False, False)
+    grouped_report = json.loads(run("status", "--json", "--by", "job", "--most", "2").stdout)
+    assert grouped_report["groups"] == 3
+    assert grouped_report["by"] == [
         {"job": "app.[bold]", "received": 3, "published": 3, "skipped": 0, "waiting": 0, "dead": 0, "reasons": {}},
         {"job": "app.b", "received": 1, "published": 1, "skipped": 0, "waiting": 0, "dead": 0, "reasons": {}},
     ]

@@ -98,9 +98,9 @@ def test_an_invalid_line_is_skipped_and_ends_with_1(tmp_path: Path) -> None:
 
 def test_several_files_and_standard_input_are_translated_together(tmp_path: Path) -> None:
     start, end = write("a", "app", "10:00", "/a")
-    packed = tmp_path / "start.gz"
-    packed.write_bytes(gzip.compress(start))
-    result = runner.invoke(app, ["translate", str(packed), "-", "--json"], input=end)
+    packed_path = tmp_path / "start.gz"
+    packed_path.write_bytes(gzip.compress(start))
+    result = runner.invoke(app, ["translate", str(packed_path), "-", "--json"], input=end)
     assert [run["state"] for run in json.loads(result.stdout)["runs"]] == ["published"]
 
 

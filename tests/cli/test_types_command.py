@@ -100,12 +100,12 @@ def test_after_apply_lineage_of_all_forms_can_be_written_to_a_plain_catalog(plai
     parts = worker(plain)
     assert run(parts, "apply").exit_code == 0
     settle_all(parts.storage, [event for _, _, event in jobs(list(scanned(40)))])  # type: ignore[arg-type]  # is memory
-    done = publish(parts.storage, parts.catalog, parts.publishing)
-    assert (done.written, done.refused, done.error) == (40, 0, "")
+    publish_result = publish(parts.storage, parts.catalog, parts.publishing)
+    assert (publish_result.written, publish_result.refused, publish_result.error) == (40, 0, "")
 
 
-def ours(name: str = "column", **more: Any) -> Any:
-    return next(wanted_type for wanted_type in wanted_types() if wanted_type["name"] == name) | more
+def ours(name: str = "column", **changes: Any) -> Any:
+    return next(wanted_type for wanted_type in wanted_types() if wanted_type["name"] == name) | changes
 
 
 def test_our_type_gets_its_missing_attributes(plain: CatalogServer) -> None:
@@ -138,28 +138,32 @@ def test_a_type_of_another_owner_is_reported_and_not_changed(plain: CatalogServe
     ],
 )
 def test_an_incompatible_type_is_found(change: Any, message: str) -> None:
-    held: list[Any] = [
+    held_types: list[Any] = [
         *({"name": "DataSet", "category": "ENTITY", "superTypes": ["Asset"]}, {"name": "Asset"}),
         *wanted_types(),
     ]
-    theirs = [each | change if each["name"] == "hive_table" else each for each in held]
-    (found,) = type_changes(theirs)
-    assert (found.name, found.action) == ("hive_table", TypeAction.DIFFERS)
-    assert message in found.what[0]
+    changed_types = [
+        definition | change if definition["name"] == "hive_table" else definition for definition in held_types
+    ]
+    (type_change,) = type_changes(changed_types)
+    assert (type_change.name, type_change.action) == ("hive_table", TypeAction.DIFFERS)
+    assert message in type_change.what[0]
 
 
 def test_a_relationship_between_other_types_is_found() -> None:
-    held: list[Any] = [
+    held_types: list[Any] = [
         {"name": "DataSet", "category": "ENTITY"},
         {"name": "Process", "category": "ENTITY"},
         *wanted_types(),
     ]
-    theirs = [
-        each | {"endDef2": {"type": "column", "name": "schema"}} if each["name"] == "tabular_schema_columns" else each
-        for each in held
+    changed_types = [
+        definition | {"endDef2": {"type": "column", "name": "schema"}}
+        if definition["name"] == "tabular_schema_columns"
+        else definition
+        for definition in held_types
     ]
-    (found,) = type_changes(theirs)
-    assert found.what == ("leads to column.schema, not column.composeSchema",)
+    (type_change,) = type_changes(changed_types)
+    assert type_change.what == ("leads to column.schema, not column.composeSchema",)
 
 
 def test_a_catalog_without_types_is_reported(fresh_catalog: CatalogServer) -> None:
@@ -167,8 +171,8 @@ def test_a_catalog_without_types_is_reported(fresh_catalog: CatalogServer) -> No
 
 
 def test_every_built_in_naming_rule_has_a_wanted_type() -> None:
-    wanted = {wanted_type["name"] for wanted_type in wanted_types()} | {"DataSet"}
-    assert {rule.type for store in STORES for rule in store.rules} <= wanted
+    type_names = {wanted_type["name"] for wanted_type in wanted_types()} | {"DataSet"}
+    assert {rule.type for store in STORES for rule in store.rules} <= type_names
 
 
 RULES = """
@@ -247,12 +251,12 @@ def test_explain_reports_a_missing_type_of_a_file_named_by_the_command(
 
 
 def test_doctor_reports_a_missing_type_before_a_write_fails(with_rule: Worker) -> None:
-    steps = {each["subject"]: each for each in doctor(with_rule)}
+    steps = {step["subject"]: step for step in doctor(with_rule)}
     assert steps["catalog types"]["code"] == "types-missing"
     assert steps["catalog types"]["found"] == "the catalog lacks the type sales_store, named by the rule sales"
     assert steps["catalog types"]["command"] == "throughline types apply"
     run(with_rule, "apply")
-    assert {each["subject"]: each["state"] for each in doctor(with_rule)}["catalog types"] == "good"
+    assert {step["subject"]: step["state"] for step in doctor(with_rule)}["catalog types"] == "good"
 
 
 def doctor(parts: Worker) -> Any:
@@ -265,18 +269,18 @@ def test_a_process_refused_for_a_missing_type_is_published_when_the_type_exists(
         storage, *write("a", "app", "10:00", "/in", sink="/sales/x"), *write("b", "app2", "10:00", "/in")
     ):
         with_rule.delivery.deliver(place, storage.get(EVENTS, place.blob) or b"")
-    how = replace(with_rule.publishing, now=lambda: datetime.now(UTC))
-    done = publish(storage, with_rule.catalog, how)
-    assert (done.written, done.refused) == (1, 1), "and the other one is not held up"
-    found = status(storage)
-    assert found.waiting_for == {"a catalog that refuses the process": 2}
-    assert (found.reconciles, found.in_progress, found.publish_queue) == (True, 0, 1)
-    (error,) = found.last_errors
+    options = replace(with_rule.publishing, now=lambda: datetime.now(UTC))
+    publish_result = publish(storage, with_rule.catalog, options)
+    assert (publish_result.written, publish_result.refused) == (1, 1), "and the other one is not held up"
+    current_status = status(storage)
+    assert current_status.waiting_for == {"a catalog that refuses the process": 2}
+    assert (current_status.reconciles, current_status.in_progress, current_status.publish_queue) == (True, 0, 1)
+    (error,) = current_status.last_errors
     assert error.startswith("catalog refuses throughline:v1://tests/app/file/sales/x: 400 ATLAS-400-00-014")
     assert "`throughline types plan`" in error
-    (step,) = [each for each in doctor(with_rule) if each["subject"] == "refused process"]
+    (step,) = [finding for finding in doctor(with_rule) if finding["subject"] == "refused process"]
     assert (step["found"], step["code"], "retried" in step["means"]) == (error, "catalog-refuses", True)
-    assert publish(storage, with_rule.catalog, how).written == 0, "it is not due yet"
+    assert publish(storage, with_rule.catalog, options).written == 0, "it is not due yet"
     assert "1 process that the catalog refused" in run(with_rule, "apply").output
-    assert publish(storage, with_rule.catalog, how).written == 1
+    assert publish(storage, with_rule.catalog, options).written == 1
     assert status(storage).last_errors == ()

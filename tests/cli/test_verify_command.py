@@ -63,10 +63,10 @@ def test_verify_reports_damage_and_writes_nothing(run: Run, parts: Worker) -> No
 
 
 def test_verify_as_json_lists_every_damage(run: Run) -> None:
-    found = json.loads(run("verify", "--json").stdout)
-    assert found["by_kind"] == {"outdated application": 1, "outdated process": 1, "unused placeholder": 1}
-    assert found["count"] == len(found["damages"]) == 3
-    assert {damage["repaired"] for damage in found["damages"]} == {None}
+    report = json.loads(run("verify", "--json").stdout)
+    assert report["by_kind"] == {"outdated application": 1, "outdated process": 1, "unused placeholder": 1}
+    assert report["count"] == len(report["damages"]) == 3
+    assert {damage["repaired"] for damage in report["damages"]} == {None}
     repaired = json.loads(run("verify", "--fix", "--json").stdout)
     assert {damage["repaired"] for damage in repaired["damages"]} == {True}
     assert repaired["catalog"] == {"written": 1, "removed": 0, "error": None}
@@ -79,8 +79,8 @@ def test_a_second_fix_repairs_nothing(run: Run, parts: Worker) -> None:
     assert "3 damaged, 3 repaired" in result.output
     assert "catalog: 1 written" in result.output
     writes = parts.catalog.writes
-    again = run("verify", "--fix")
-    assert (again.exit_code, again.stdout, parts.catalog.writes) == (0, "0 damaged\n", writes)
+    second_result = run("verify", "--fix")
+    assert (second_result.exit_code, second_result.stdout, parts.catalog.writes) == (0, "0 damaged\n", writes)
 
 
 def test_an_event_that_may_be_in_progress_is_not_reported_as_damage(parts: Worker) -> None:
@@ -119,9 +119,9 @@ def test_unavailable_storage_ends_verify_with_a_message(parts: Worker) -> None:
 @pytest.fixture
 def before_handler() -> Iterator[Any]:
     """The handler of Ctrl-C is the same afterwards."""
-    before = signal.getsignal(signal.SIGINT)
-    yield before
-    assert signal.getsignal(signal.SIGINT) == before
+    previous_handler = signal.getsignal(signal.SIGINT)
+    yield previous_handler
+    assert signal.getsignal(signal.SIGINT) == previous_handler
 
 
 @pytest.mark.usefixtures("before_handler")
@@ -134,12 +134,12 @@ def test_ctrl_c_stops_after_the_current_item_and_the_next_call_continues(parts: 
             signal.raise_signal(signal.SIGINT)
 
     storage.step_in = at_the_row
-    stopped = run_with(replace(parts, storage=storage), "verify", "--fix")
-    assert stopped.exit_code == 130, stopped.output
-    assert "1 damaged, 1 repaired" in stopped.output
-    assert "run the command again to continue" in stopped.output
-    rest = run_with(parts, "verify", "--fix")
-    assert (rest.exit_code, "2 damaged, 2 repaired" in rest.output) == (0, True)
+    stopped_result = run_with(replace(parts, storage=storage), "verify", "--fix")
+    assert stopped_result.exit_code == 130, stopped_result.output
+    assert "1 damaged, 1 repaired" in stopped_result.output
+    assert "run the command again to continue" in stopped_result.output
+    resumed_result = run_with(parts, "verify", "--fix")
+    assert (resumed_result.exit_code, "2 damaged, 2 repaired" in resumed_result.output) == (0, True)
 
 
 def test_the_table_of_kinds_in_the_docs_matches_the_code() -> None:

@@ -21,13 +21,13 @@ from tests.support.webhook_server import webhook_server
 MASKED = step("DIRECT", "TRANSFORMATION", masking=True)
 
 
-def write(parts: Parts, run: str, minute: float, how: dict[str, Any], *columns: str) -> None:
+def write(parts: Parts, run: str, minute: float, transformation: dict[str, Any], *columns: str) -> None:
     """A run of one job that writes `clean` from `raw`."""
     schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
-    edges = columns_of({name: [source("raw", name, how)] for name in columns})
+    edges = columns_of({name: [source("raw", name, transformation)] for name in columns})
     written_dataset = dataset("clean", schema=schema, columnLineage=edges)
-    read = dataset("raw", schema=schema)
-    event = body(run=run, application=run, minute=minute, inputs=[read], outputs=[written_dataset])
+    raw_dataset = dataset("raw", schema=schema)
+    event = body(run=run, application=run, minute=minute, inputs=[raw_dataset], outputs=[written_dataset])
     for place in post(parts.storage, packed(event)):
         settle(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
@@ -36,9 +36,9 @@ def write(parts: Parts, run: str, minute: float, how: dict[str, Any], *columns: 
 @pytest.fixture
 def parts() -> Parts:
     """A record with one job, which masks."""
-    found = Parts()
-    write(found, "one", 0, MASKED, "mail", "id")
-    return found
+    loaded_parts = Parts()
+    write(loaded_parts, "one", 0, MASKED, "mail", "id")
+    return loaded_parts
 
 
 def rules(folder: Path, text: str = "") -> str:
@@ -57,9 +57,9 @@ def test_a_change_is_announced_once(parts: Parts, tmp_path: Path) -> None:
     assert plan.exit_code == 0
     assert "3 messages would be decided" in plan.output
     assert "Mask lost: raw" in plan.output
-    done = parts.run("watch", "--once", "--rules", file, "--json")
-    others = {"refused": 0, "failed": 0, "quiet": 0, "other_version": 0}
-    assert json.loads(done.output) == {"looked": True, "decided": 3, "sent": 3, **others}
+    result = parts.run("watch", "--once", "--rules", file, "--json")
+    other_counts = {"refused": 0, "failed": 0, "quiet": 0, "other_version": 0}
+    assert json.loads(result.output) == {"looked": True, "decided": 3, "sent": 3, **other_counts}
     lines = [json.loads(line) for line in (tmp_path / "messages.jsonl").read_text().splitlines()]
     assert sorted((line["topic"], line["subject"]["name"]) for line in lines) == [
         ("mask", "raw"),
@@ -70,7 +70,7 @@ def test_a_change_is_announced_once(parts: Parts, tmp_path: Path) -> None:
     assert [change["text"] for change in schema["changes"]] == ["column mail was renamed to email"]
     assert schema["severity"] == "breaking"
     assert [column["column"] for column in schema["hit"]["columns"]] == ["mail"], "as it was called when it was hit"
-    assert [each["name"] for each in schema["hit"]["datasets"]] == ["clean"]
+    assert [entry["name"] for entry in schema["hit"]["datasets"]] == ["clean"]
     assert schema["hit"]["process_count"] == 1
     for _ in range(3):
         assert "0 messages decided, 0 sent" in parts.run("watch", "--once", "--rules", file).output
@@ -180,14 +180,14 @@ topics = ["mask"]
 to = []
 """
     file = rules(tmp_path, text)
-    for how in ("--once", "--plan"):
-        found = parts.run("watch", how, "--rules", file, "--policy", str(policy))
-        assert found.exit_code == 0, found.output
-        noted = [line for line in found.stderr.splitlines() if line.startswith("rules, line")]
+    for option in ("--once", "--plan"):
+        result = parts.run("watch", option, "--rules", file, "--policy", str(policy))
+        assert result.exit_code == 0, result.output
+        noted = [line for line in result.stderr.splitlines() if line.startswith("rules, line")]
         assert noted == [
             "rules, line 6: downstream claen match nothing in the lineage. Did you mean clean?",
             "rules, line 11: owners team:crm match nothing in the lineage",
             "rules, line 22: the rule in line 19 matches every message, so none comes to this one",
         ]
-    without = parts.run("watch", "--once", "--rules", file)
-    assert "rules, line 15: subjects only raw match nothing in the lineage" in without.stderr
+    plain_result = parts.run("watch", "--once", "--rules", file)
+    assert "rules, line 15: subjects only raw match nothing in the lineage" in plain_result.stderr

@@ -46,8 +46,8 @@ def event(run: str, minute: float, *columns: str, other: bool) -> str:
         edges["a"].append(source("other", "a", IDENTITY))
         failed = {"assertion": "unique", "column": "a", "success": False}
         inputs.append(dataset("other", schema=schema, dataQualityAssertions={"assertions": [failed]}))
-    written = with_test("clean", schema, columnLineage=columns_of(edges))
-    return json.dumps(body(run=run, application=run, minute=minute, inputs=inputs, outputs=[written]))
+    output_dataset = with_test("clean", schema, columnLineage=columns_of(edges))
+    return json.dumps(body(run=run, application=run, minute=minute, inputs=inputs, outputs=[output_dataset]))
 
 
 HISTORY = (event("run0", 0, "a", "b", other=False), event("run1", 30, "a", other=True))
@@ -63,16 +63,16 @@ def outputs_of_watch(folder: Path) -> list[tuple[str, list[Json]]]:
     printed = []
     for number, line in enumerate(HISTORY):
         (events / f"{number}.jsonl").write_text(line)
-        made = parts.run("lake", "run", str(events), "--lake", lake, "--engine", "sail")
-        assert made.exit_code == 0, made.output
-        assert "1 file, " in made.output
+        lake_result = parts.run("lake", "run", str(events), "--lake", lake, "--engine", "sail")
+        assert lake_result.exit_code == 0, lake_result.output
+        assert "1 file, " in lake_result.output
         checked = json.loads(parts.run("check", policy, "--lake", lake, "--json", "-").stdout)["results"]
         looks = 1 + number
         for _ in range(looks):
             rules = str(folder / "watch.toml")
-            done = parts.run("watch", "--once", "--rules", rules, "--policy", policy, "--lake", lake)
-            assert done.exit_code == 0, done.output
-            printed.append((done.output, checked))
+            watch_result = parts.run("watch", "--once", "--rules", rules, "--policy", policy, "--lake", lake)
+            assert watch_result.exit_code == 0, watch_result.output
+            printed.append((watch_result.output, checked))
     return printed
 
 
@@ -88,13 +88,13 @@ def checked_record(folder: Path, *lines: str) -> list[Json]:
 
 def demands_known_to_both(results: list[Json]) -> list[Json]:
     """The results of demands that the record knows too."""
-    found = [each for each in results if each["demand"].split()[0] in ON_BOTH]
-    assert len(found) == len(ON_BOTH)
-    return found
+    shared_results = [result for result in results if result["demand"].split()[0] in ON_BOTH]
+    assert len(shared_results) == len(ON_BOTH)
+    return shared_results
 
 
 def verdicts(results: list[Json]) -> dict[str, str]:
-    return {each["demand"].split()[0]: each["verdict"] for each in results}
+    return {result["demand"].split()[0]: result["verdict"] for result in results}
 
 
 def test_a_lake_is_watched_and_checked_by_policies(tmp_path: Path, sail_process: ProcessOfCommands) -> None:
@@ -102,21 +102,21 @@ def test_a_lake_is_watched_and_checked_by_policies(tmp_path: Path, sail_process:
     rules = f'[channels.log]\nkind = "file"\npath = "{log.as_posix()}"\n[[rules]]\nto = ["log"]\n'
     (tmp_path / "watch.toml").write_text(rules)
     (tmp_path / "policy.toml").write_text(POLICY)
-    (_, before), (changed, after), (again, _) = sail_process.call(outputs_of_watch, tmp_path)
-    assert set(verdicts(before).values()) == {"holds"}
-    assert verdicts(after) == {
+    (_, results_before), (changed, results_after), (second_output, _) = sail_process.call(outputs_of_watch, tmp_path)
+    assert set(verdicts(results_before).values()) == {"holds"}
+    assert verdicts(results_after) == {
         "sources_only": "broken",
         "no_failed_upstream": "holds",
         "quality_passed": "broken",
         "unchanged_since": "broken",
     }
-    assert demands_known_to_both(before) == demands_known_to_both(checked_record(tmp_path, *HISTORY[:1]))
-    assert demands_known_to_both(after) == demands_known_to_both(checked_record(tmp_path, *HISTORY))
-    (failed,) = (each for each in after if each["demand"].startswith("quality"))
+    assert demands_known_to_both(results_before) == demands_known_to_both(checked_record(tmp_path, *HISTORY[:1]))
+    assert demands_known_to_both(results_after) == demands_known_to_both(checked_record(tmp_path, *HISTORY))
+    (failed,) = (result for result in results_after if result["demand"].startswith("quality"))
     assert [finding["text"] for finding in failed["findings"]] == ["unique failed on other.a"]
 
     assert "decided" in changed
-    assert "0 messages decided, 0 sent" in again
+    assert "0 messages decided, 0 sent" in second_output
     messages = [json.loads(line) for line in log.read_text().splitlines()]
     kinds_of: dict[str, set[str]] = {}
     for message in messages:

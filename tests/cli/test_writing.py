@@ -39,9 +39,9 @@ def current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_session_in_an_unwritable_folder_is_refused(arguments: str, current_folder: Path) -> None:
-    done = Parts().run(*arguments.split())
-    assert done.exit_code == 2, done.output
-    assert done.stderr == (
+    result = Parts().run(*arguments.split())
+    assert result.exit_code == 2, result.output
+    assert result.stderr == (
         f"error: {current_folder}/build/lake-scratch can't be written: Not a directory. "
         "Run the command in a folder in which you may write\n"
     )
@@ -54,9 +54,9 @@ def test_a_session_in_an_unwritable_folder_is_refused(arguments: str, current_fo
 )
 def test_a_missing_lake_is_an_error(arguments: str, current_folder: Path) -> None:
     (current_folder / "build").unlink()
-    done = Parts().run(*arguments.split(), "--lake", "lake")
-    assert done.exit_code == 2, done.output
-    assert done.stderr == (
+    result = Parts().run(*arguments.split(), "--lake", "lake")
+    assert result.exit_code == 2, result.output
+    assert result.stderr == (
         f"error: there is no lake in {current_folder}/lake: "
         f"make one with `throughline lake run ARCHIVE --lake {current_folder}/lake`\n"
     )
@@ -65,17 +65,17 @@ def test_a_missing_lake_is_an_error(arguments: str, current_folder: Path) -> Non
 
 @pytest.mark.parametrize("arguments", ["demo", "up"])
 def test_a_world_in_an_unwritable_folder_is_refused(arguments: str, current_folder: Path) -> None:
-    done = Parts().run(arguments, "--free-ports", "--home", "build/world")
-    assert done.exit_code == 2, done.output
-    assert done.stderr == "error: build/world can't be written: Not a directory. Name another folder by --home\n"
+    result = Parts().run(arguments, "--free-ports", "--home", "build/world")
+    assert result.exit_code == 2, result.output
+    assert result.stderr == "error: build/world can't be written: Not a directory. Name another folder by --home\n"
     assert (current_folder / "build").is_file()
 
 
 def test_a_run_of_the_lake_without_its_source_folder_is_refused(current_folder: Path) -> None:
-    done = Parts().run("lake", "run", "events", "evnts", "--lake", "lake")
-    assert done.exit_code == 2, done.output
+    result = Parts().run("lake", "run", "events", "evnts", "--lake", "lake")
+    assert result.exit_code == 2, result.output
     assert (
-        done.stderr
+        result.stderr
         == f"error: no such folder: {current_folder}/evnts. Nothing was done: correct the path of this source\n"
     )
     assert not (current_folder / "lake").exists()
@@ -85,10 +85,10 @@ def test_a_run_of_the_lake_without_its_source_folder_is_refused(current_folder: 
 def test_an_unwritable_lake_is_an_error(arguments: str, current_folder: Path) -> None:
     (current_folder / "build").unlink()
     (current_folder / "lake").touch()
-    done = Parts().run(*arguments.split(), "--lake", "lake")
-    assert done.exit_code == 2, done.output
+    result = Parts().run(*arguments.split(), "--lake", "lake")
+    assert result.exit_code == 2, result.output
     assert (
-        done.stderr
+        result.stderr
         == f"error: {current_folder}/lake can't be written: Not a directory. Name another folder by --lake\n"
     )
 
@@ -101,10 +101,10 @@ def test_an_unwritable_lake_is_an_error(arguments: str, current_folder: Path) ->
     ],
 )
 def test_unwritable_output_is_reported_in_one_line(arguments: str, current_folder: Path) -> None:
-    done = Parts().run(*arguments.split())
-    assert done.exit_code == 2, done.output
-    assert f"error: {arguments.rsplit(maxsplit=1)[-1]} can't be written: " in done.stderr
-    assert done.stderr.strip().count("\n") == 0
+    result = Parts().run(*arguments.split())
+    assert result.exit_code == 2, result.output
+    assert f"error: {arguments.rsplit(maxsplit=1)[-1]} can't be written: " in result.stderr
+    assert result.stderr.strip().count("\n") == 0
     assert (current_folder / "build").is_file()
 
 
@@ -116,8 +116,8 @@ def test_a_run_of_the_lake_with_an_invalid_file_of_names_ends_with_a_message(
     events.write_text("")
     if content:
         names.write_text(content)
-    done = Parts().run("lake", "run", str(events), "--lake", str(tmp_path / "lake"), "--names", str(names))
-    assert (done.exit_code, error in done.output, "Traceback" in done.output) == (2, True, False), done.output
+    result = Parts().run("lake", "run", str(events), "--lake", str(tmp_path / "lake"), "--names", str(names))
+    assert (result.exit_code, error in result.output, "Traceback" in result.output) == (2, True, False), result.output
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_a_run_of_the_lake_with_an_unusable_file_of_tags_is_refused(
     events.write_text("")
     if content is not None:
         tags.write_bytes(content)
-    done = Parts().run("lake", "run", str(events), "--lake", str(tmp_path / "lake"), "--tags", str(tags))
-    assert done.exit_code == 2, done.output
-    assert done.stderr.startswith(f"error: {tags} is no file of tags: ")
-    assert error in done.stderr
-    assert done.stderr.count("\n") == 1
+    result = Parts().run("lake", "run", str(events), "--lake", str(tmp_path / "lake"), "--tags", str(tags))
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith(f"error: {tags} is no file of tags: ")
+    assert error in result.stderr
+    assert result.stderr.count("\n") == 1
     assert not (tmp_path / "lake").exists()

@@ -22,12 +22,12 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 def scenarios_in(folder: Path) -> dict[str, tuple[bytes, ...]]:
     """Return the events of each scenario in a copy of the repository: a work tree, or a bare git directory."""
-    found: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
+    files_by_scenario: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
     for path, content in _files(folder):
         parts = PurePosixPath(path).parts
         if len(parts) == len(("consumer", "scenarios", "NAME", "events", "FILE")) and parts[3] == "events":
-            found[parts[2]][parts[4]] = content
-    return {name: tuple(events[file] for file in sorted(events)) for name, events in sorted(found.items())}
+            files_by_scenario[parts[2]][parts[4]] = content
+    return {name: tuple(events[file] for file in sorted(events)) for name, events in sorted(files_by_scenario.items())}
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -36,8 +36,8 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield path.relative_to(folder).as_posix(), path.read_bytes()
         return
     command = ["git", "-C", str(folder), "archive", "HEAD", SCENARIOS]
-    packed = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+    archive_bytes = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive_bytes)) as archive:
         for member in archive:
             content = archive.extractfile(member)
             if content and member.name.endswith(".json"):
@@ -62,8 +62,10 @@ class ConsumerState:
                 "inputs": [name for _, name in process.inputs],
                 "outputs": [name for _, name in process.outputs],
                 "columns": sorted(
-                    f"{read}#{column} -> {written}#{made}"
-                    for (read, column), (written, made) in column_pairs(dict(process.attributes)["columnMapping"])
+                    f"{input_name}#{column} -> {output_name}#{output_column}"
+                    for (input_name, column), (output_name, output_column) in column_pairs(
+                        dict(process.attributes)["columnMapping"]
+                    )
                 ),
             }
             for process in self.processes

@@ -25,8 +25,8 @@ def _table(name: str, columns: Sequence[str] = (), **facets: Any) -> Json:
     """Return a Hive table as Spark names it: by its folder, with its name in the catalog."""
     links = {"identifiers": [{"namespace": "hive://metastore:9083", "name": f"default.{name}", "type": "TABLE"}]}
     schema = {"fields": [{"name": column, "type": "int"} for column in columns]}
-    more: Json = {"symlinks": links, **({"schema": schema} if columns else {}), **facets}
-    return dataset(f"{WAREHOUSE}/{name}", HDFS, **more)
+    table_facets: Json = {"symlinks": links, **({"schema": schema} if columns else {}), **facets}
+    return dataset(f"{WAREHOUSE}/{name}", HDFS, **table_facets)
 
 
 def _copied(name: str, columns: Sequence[str]) -> Json:
@@ -103,10 +103,10 @@ def _airflow() -> list[Json]:
                 job=task,
                 minute=minute,
                 job_facets=kinds,
-                inputs=read if kind == "COMPLETE" else (),
-                outputs=written if kind == "COMPLETE" else (),
+                inputs=inputs if kind == "COMPLETE" else (),
+                outputs=outputs if kind == "COMPLETE" else (),
             )
-            for task, (read, written) in tasks.items()
+            for task, (inputs, outputs) in tasks.items()
             for minute, kind in ((1, "START"), (2, "COMPLETE"))
         ),
         body(application=None, run="dag", app_name="dag", minute=3, job_facets=kinds),
@@ -152,7 +152,7 @@ def _insert(*, application: bool) -> list[Json]:
     if not application:
         return copied
     dropped = {"lifecycleStateChange": "DROP"}
-    more: dict[str, Any] = {"application": "app", "app_name": "copy"}
+    common_fields: dict[str, Any] = {"application": "app", "app_name": "copy"}
     return [
         body("START", application=None, run="app", app_name="copy"),
         body(
@@ -160,16 +160,22 @@ def _insert(*, application: bool) -> list[Json]:
             run="drop",
             job="drop_table.warehouse_t1",
             outputs=[_table("t1", lifecycleStateChange=dropped)],
-            **more,
+            **common_fields,
         ),
-        body(minute=2, run="fill", job="execute_insert_into_hive_table.t1", outputs=[_table("t1", ("a", "b"))], **more),
+        body(
+            minute=2,
+            run="fill",
+            job="execute_insert_into_hive_table.t1",
+            outputs=[_table("t1", ("a", "b"))],
+            **common_fields,
+        ),
         *copied,
         body(
             minute=8,
             run="ctas",
             job="execute_create_hive_table_as_select_command.default_t2",
             outputs=[_table("t2", ("a", "b"), lifecycleStateChange={"lifecycleStateChange": "CREATE"})],
-            **more,
+            **common_fields,
         ),
         body(application=None, run="app", app_name="copy", minute=9),
     ]
@@ -213,7 +219,9 @@ def test_a_scenario_gives_the_expected_processes(
 ) -> None:
     state = consume(map(packed, events))
     assert state.omitted == ()
-    assert {(tuple(each["inputs"]), *each["outputs"]): tuple(each["columns"]) for each in state.document} == expected
+    assert {
+        (tuple(process["inputs"]), *process["outputs"]): tuple(process["columns"]) for process in state.document
+    } == expected
     assert set(state.runs.values()) <= {"contributed", "skipped"}
 
 

@@ -24,7 +24,7 @@ subprocess.run([java.path / "bin" / "java", "--add-modules=jdk.incubator.vector"
 
 
 def bare(*arguments: str) -> str:
-    done = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, *arguments],
         env=bare_environment(),
         cwd=ROOT,
@@ -33,8 +33,8 @@ def bare(*arguments: str) -> str:
         check=False,
         timeout=900,
     )
-    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-10_000:]
-    return done.stdout
+    assert outcome.returncode == 0, outcome.stdout[-10_000:] + outcome.stderr[-10_000:]
+    return outcome.stdout
 
 
 def test_the_bare_environment_has_no_java_and_no_node() -> None:

@@ -56,9 +56,9 @@ class Command:
         """Wait for the world that it starts, and return it."""
         deadline = time.monotonic() + SECONDS
         while True:
-            found = running_world(self.home)
-            if found:
-                return found
+            current_world = running_world(self.home)
+            if current_world:
+                return current_world
             assert self.process.poll() is None, self.text()
             assert time.monotonic() < deadline, self.text()
             time.sleep(0.1)
@@ -77,9 +77,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def commands() -> Iterator[list[Command]]:
     """Start commands that end with the test."""
-    started: list[Command] = []
-    yield started
-    for command in started:
+    running_commands: list[Command] = []
+    yield running_commands
+    for command in running_commands:
         command.end()
 
 
@@ -145,20 +145,20 @@ def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(up: Command) 
     world = up.world()
     storage = assemble(load(catalog=True, environment=world.environment)).storage
     status_before, calls = status(storage), ask_catalog(world)
-    kept = tuple(
+    kept_events = tuple(
         event_record.raw
         for event_record in RecordReader(storage=storage).events(RunFilter(), content=True)
         if event_record.raw
     )
-    for item in Replay(among=[Family(name="the demo's", events=kept)]).application():
+    for item in Replay(among=[Family(name="the demo's", events=kept_events)]).application():
         answer = requests.post(f"{world.receiver_url}/api/v1/lineage", data=item.raw, timeout=30)
         assert answer.status_code == 201, answer.text
     deadline = time.monotonic() + SECONDS
-    while (found := status(storage)).in_progress or found.publish_queue:
-        assert time.monotonic() < deadline, found
+    while (current_status := status(storage)).in_progress or current_status.publish_queue:
+        assert time.monotonic() < deadline, current_status
         time.sleep(0.2)
-    assert found.published == 2 * status_before.published
-    assert found.processes == status_before.processes
+    assert current_status.published == 2 * status_before.published
+    assert current_status.processes == status_before.processes
     catalog_after = ask_catalog(world)
     assert (catalog_after["writes"], catalog_after["entities"]) == (calls["writes"], 53)
 
@@ -169,13 +169,15 @@ def test_commands_suggested_by_pages_and_demo_work(home: Path, up: Command) -> N
         (ROOT / name).read_text()
         for name in ("README.md", "docs/get-started/quickstart.md", "throughline/cli/commands/local/demo.py")
     ]
-    commands = {found for text in texts for found in re.findall(r"throughline ((?:show|details) [a-z_/]+)", text)}
+    commands = {
+        suggestion for text in texts for suggestion in re.findall(r"throughline ((?:show|details) [a-z_/]+)", text)
+    }
     assert len(commands) >= 2
     for command_line in sorted(commands):
         command = [sys.executable, "-m", "throughline", *command_line.split(), "--home", str(home)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (command_line, done.stderr)
-        assert "customer_id" in done.stdout or "customer_staging" in done.stdout
+        outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert outcome.returncode == 0, (command_line, outcome.stderr)
+        assert "customer_id" in outcome.stdout or "customer_staging" in outcome.stdout
 
 
 def test_a_busy_port_and_a_running_world_are_refused_with_a_message(home: Path, up: Command) -> None:
@@ -189,11 +191,11 @@ def test_a_busy_port_and_a_running_world_are_refused_with_a_message(home: Path, 
     assert other.returncode == 2
     assert len(other.stderr.strip().splitlines()) == 1
     assert str(port) in other.stderr
-    again = subprocess.run(
+    second_outcome = subprocess.run(
         [sys.executable, "-m", "throughline", "up", "--home", str(home)], capture_output=True, text=True, check=False
     )
-    assert again.returncode == 2
-    assert "a world is running already" in again.stderr
+    assert second_outcome.returncode == 2
+    assert "a world is running already" in second_outcome.stderr
 
 
 def test_up_prints_the_properties_of_config_local(home: Path, up: Command) -> None:
@@ -203,10 +205,10 @@ def test_up_prints_the_properties_of_config_local(home: Path, up: Command) -> No
         time.sleep(0.1)
     printed = re.findall(r"--conf ([^= ]+)=(\S+)", up.text())
     command = [sys.executable, "-m", "throughline", "config", "local", "--json", "--home", str(home)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    assert dict(printed) == found["properties"]
-    assert found["steps"][-1].endswith(f"throughline status --home {home}")
+    outcome = subprocess.run(command, capture_output=True, text=True, check=True)
+    platform_config = json.loads(outcome.stdout)
+    assert dict(printed) == platform_config["properties"]
+    assert platform_config["steps"][-1].endswith(f"throughline status --home {home}")
     assert dict(printed)["spark.openlineage.transport.url"] == world.receiver_url
     assert dict(printed)["spark.jars"].endswith("throughline-plan.jar")
 
@@ -227,13 +229,13 @@ def test_data_of_another_layout_is_refused_with_a_message(tmp_path: Path) -> Non
     with Azurite(location=home / "azurite") as azurite:
         note_versions(on_azurite(azurite.connection_string), Versions(layout=LAYOUT - 1))
     for command in ("up", "demo"):
-        done = subprocess.run(
+        outcome = subprocess.run(
             [sys.executable, "-m", "throughline", command, "--free-ports", "--home", str(home)],
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode == 2, done.stderr
-        assert "was written by another version of Throughline" in done.stderr
-        assert str(home) in done.stderr
-        assert "Traceback" not in done.stderr
+        assert outcome.returncode == 2, outcome.stderr
+        assert "was written by another version of Throughline" in outcome.stderr
+        assert str(home) in outcome.stderr
+        assert "Traceback" not in outcome.stderr

@@ -16,17 +16,17 @@ from throughline.local.world import World
 
 
 def test_doctor_follows_both_test_events_to_the_catalog(world: World) -> None:
-    done = throughline(world, "doctor", "--listener", "--url", world.functions.url)
-    assert done.exit_code == 0, done.output
+    result = throughline(world, "doctor", "--listener", "--url", world.functions.url)
+    assert result.exit_code == 0, result.output
     for text in ("START  201 after", "COMPLETE  201 after", "the process holds the new column", "the process is gone"):
-        assert text in done.output
-    assert "bad" not in done.output
+        assert text in result.output
+    assert "bad" not in result.output
 
 
 def test_a_second_doctor_run_succeeds_and_leaves_nothing(world: World) -> None:
-    done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--json")
-    assert done.exit_code == 0, done.output
-    report = json.loads(done.stdout)
+    result = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
     assert report["good"] is True
     assert [finding["subject"] for finding in report["findings"]][-6:] == [
         *("START", "COMPLETE", "blob", "fold", "catalog", "withdrawal")
@@ -37,9 +37,9 @@ def test_a_second_doctor_run_succeeds_and_leaves_nothing(world: World) -> None:
 
 
 def test_a_canary_says_how_long_each_hop_took_and_leaves_nothing(world: World) -> None:
-    done = throughline(world, "canary", "--url", world.functions.url)
-    assert done.exit_code == 0, done.output
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+    result = throughline(world, "canary", "--url", world.functions.url)
+    assert result.exit_code == 0, result.output
+    assert [line.split()[0] for line in result.stdout.splitlines()] == [
         *("hop", "START", "COMPLETE", "blob", "fold", "catalog", "withdrawal", "6")
     ]
     report = json.loads(throughline(world, "canary", "--url", world.functions.url, "--json").stdout)
@@ -70,10 +70,10 @@ def test_the_sweeper_sends_a_canary_through_the_world(
 
 
 def test_a_canary_that_does_not_arrive_names_the_hop_and_a_command(world: World) -> None:
-    done = throughline(world, "canary", "--url", world.functions.url, "--patience", "0")
-    assert done.exit_code == 1
-    assert "failed" in done.output
-    assert "throughline doctor --group GROUP" in done.output
+    result = throughline(world, "canary", "--url", world.functions.url, "--patience", "0")
+    assert result.exit_code == 1
+    assert "failed" in result.output
+    assert "throughline doctor --group GROUP" in result.output
     silent = throughline(world, "canary", "--url", "http://127.0.0.1:9", "--json")
     assert silent.exit_code == 1
     assert [hop["code"] for hop in json.loads(silent.stdout)["hops"]] == ["receiver-unreachable"]
@@ -93,21 +93,21 @@ def test_an_unreachable_receiver_and_a_wrong_path_are_distinguished(world: World
 
 
 def test_an_event_that_does_not_arrive_in_time_is_reported(world: World) -> None:
-    done = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--patience", "0")
-    assert done.exit_code == 1
-    assert "not there after 0 s" in done.output
-    assert "event-unfolded" in done.output
+    result = throughline(world, "doctor", "--listener", "--url", world.functions.url, "--patience", "0")
+    assert result.exit_code == 1
+    assert "not there after 0 s" in result.output
+    assert "event-unfolded" in result.output
 
 
 def test_an_unavailable_catalog_is_reported_while_storage_is_good(world: World) -> None:
     with listen(0, "nothing", "") as silent:
-        away = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        silent_url = f"http://127.0.0.1:{silent.getsockname()[1]}"
     environment = world.environment
-    settings = {**environment, "THROUGHLINE_CATALOG_ENDPOINT": f"{away}/datamap/api/atlas/v2"}
-    done = throughline_with(settings)
-    assert done.exit_code == 1
-    assert "good  storage" in done.output
-    assert "bad   catalog connection" in done.output
+    settings = {**environment, "THROUGHLINE_CATALOG_ENDPOINT": f"{silent_url}/datamap/api/atlas/v2"}
+    result = throughline_with(settings)
+    assert result.exit_code == 1
+    assert "good  storage" in result.output
+    assert "bad   catalog connection" in result.output
 
 
 def throughline_with(settings: dict[str, str]) -> Result:

@@ -28,8 +28,8 @@ def check_lineage_in_world(func: Path, home: Path) -> None:
     with World(home=home, usual_ports=False, func=func) as world:
         family = psutil.Process(world.functions.pid).children(recursive=True)
         events = GOLDEN / "customer_merge" / "events.jsonl"
-        sent = throughline(world, "send", str(events), "--url", world.functions.url)
-        assert sent.exit_code == 0, sent.output
+        send_result = throughline(world, "send", str(events), "--url", world.functions.url)
+        assert send_result.exit_code == 0, send_result.output
         status = wait_until_idle(world)
         assert status.reconciles
         assert (status.received, status.processes) == (12, 2)
@@ -59,11 +59,11 @@ if shutil.which("func"):  # it can't be installed everywhere
 @pytest.mark.parametrize("command", ["demo", "up"])
 def test_the_error_for_a_missing_func_names_its_download(command: str, tmp_path: Path) -> None:
     java = find_java(JavaNeed(platform=SPARK_3, listener=True)).path
-    done = CliRunner().invoke(
+    result = CliRunner().invoke(
         app, [command, "--func", "--home", str(tmp_path)], env={"PATH": str(tmp_path), "JAVA_HOME": str(java)}
     )
-    assert done.exit_code == 2, done.output
-    output = " ".join(done.output.split())
+    assert result.exit_code == 2, result.output
+    output = " ".join(result.output.split())
     assert "func is not installed: get Azure Functions Core Tools 4" in output
     assert "or omit FUNC=1 and --func" in output
 

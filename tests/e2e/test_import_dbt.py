@@ -124,12 +124,12 @@ def test_the_wrappers_events_beside_it_are_neither_doubled_nor_changed(built: Bu
     take(parts, list(built.by_wrapper))
     reported = lineage(parts)
     take(parts, saved(built.target, tmp_path / "events.jsonl", parts))
-    whole = lineage(parts)
-    assert edges(whole) == edges(reported)
-    of_models = {name: process for name, process in whole.items() if not process.name.endswith(OF_EXPOSURES)}
+    full_lineage = lineage(parts)
+    assert edges(full_lineage) == edges(reported)
+    of_models = {name: process for name, process in full_lineage.items() if not process.name.endswith(OF_EXPOSURES)}
     assert of_models == {name: reported[name] for name in of_models}
     assert len(of_models) == 4
-    assert len(whole) == 6
+    assert len(full_lineage) == 6
 
 
 def test_both_name_the_same_processes(built: Built, tmp_path: Path) -> None:
@@ -205,10 +205,10 @@ def test_an_exposure_is_at_the_end_of_an_impact(built: Built, tmp_path: Path) ->
 
 def test_tests_of_a_project_are_results(built: Built, tmp_path: Path) -> None:
     events: list[Any] = [json.loads(event) for event in saved(built.target, tmp_path / "events.jsonl")]
-    found = {
+    test_results = {
         (assertion["assertion"], assertion.get("column"), assertion["success"])
         for event in events
         for each in event["inputs"]
         for assertion in each.get("inputFacets", {}).get("dataQualityAssertions", {}).get("assertions", ())
     }
-    assert found == {("unique", "customer", True), ("accepted_values", "customer", False)}
+    assert test_results == {("unique", "customer", True), ("accepted_values", "customer", False)}

@@ -39,8 +39,8 @@ def packaged_world(app: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def test_events_become_lineage(packaged_world: World) -> None:
     events = GOLDEN / "customer_merge" / "events.jsonl"
-    sent = throughline(packaged_world, "send", str(events), "--url", packaged_world.functions.url)
-    assert sent.exit_code == 0, sent.output
+    send_result = throughline(packaged_world, "send", str(events), "--url", packaged_world.functions.url)
+    assert send_result.exit_code == 0, send_result.output
     assert wait_until_idle(packaged_world).reconciles
     parts = parts_of(packaged_world)
     recorded = list(publishing_recorded(parts.storage, parts.publishing))

@@ -61,10 +61,10 @@ def front(world: World) -> Iterator[Front]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.headers[HEADER] != KEY:
-                found.refused += 1
+                receiver_front.refused += 1
                 self._answer(401, b"")
                 return
-            found.namespaces.append(msgspec.json.decode(body)["job"]["namespace"])
+            receiver_front.namespaces.append(msgspec.json.decode(body)["job"]["namespace"])
             kind = {"Content-Type": self.headers["Content-Type"]}
             answer = requests.post(f"{world.functions.url}{self.path}", data=body, headers=kind, timeout=30)
             self._answer(answer.status_code, answer.content)
@@ -79,9 +79,9 @@ def front(world: World) -> Iterator[Front]:
             """Keep the test's output free of requests."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Door) as server:
-        found = Front(url=f"http://127.0.0.1:{server.server_port}")
+        receiver_front = Front(url=f"http://127.0.0.1:{server.server_port}")
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield found
+        yield receiver_front
         server.shutdown()
 
 
@@ -127,15 +127,15 @@ def configure(world: World, front: Front, tmp_path: Path) -> Configure:
 
     def run(platform: str, *options: str) -> Platform:
         arguments = ["config", platform, "--url", front.url, "--namespace", f"workspace-{tmp_path.name}"]
-        done = throughline(world, *arguments, "--output", str(tmp_path), *options)
-        assert done.exit_code == 0, done.output
-        for step in re.findall(r"printf .* >> \S+", done.output):
+        result = throughline(world, *arguments, "--output", str(tmp_path), *options)
+        assert result.exit_code == 0, result.output
+        for step in re.findall(r"printf .* >> \S+", result.output):
             add_the_key(step, tmp_path)
         (file,) = tmp_path.glob("*.conf")
         lines = [line.partition(" ") for line in file.read_text().splitlines()]
         return Platform(
             files=tmp_path,
-            steps=done.output,
+            steps=result.output,
             properties={name: value for name, _, value in lines},
             data=tmp_path / "data",
         )
@@ -204,12 +204,12 @@ def empty_listener_class(name: str) -> bytes:
         raw = value.encode()
         return struct.pack(">BH", 1, len(raw)) + raw
 
-    this, above = name.replace(".", "/"), "org/apache/spark/scheduler/SparkListener"
+    class_path, superclass = name.replace(".", "/"), "org/apache/spark/scheduler/SparkListener"
     pool = (
         struct.pack(">BH", 7, 2),  # 1: this class
-        text(this),
+        text(class_path),
         struct.pack(">BH", 7, 4),  # 3: the class above
-        text(above),
+        text(superclass),
         text("<init>"),
         text("()V"),
         text("Code"),
@@ -231,9 +231,9 @@ def test_a_pool_with_a_properties_file_and_the_added_key_sends_lineage(
     """The jars are configured in the pool or the Environment; everything else is in the file."""
     pool = configure(platform, *RUNTIME.get(platform, ()))
     assert jar.name in pool.steps
-    own = {"spark.synapse.workspace.name": "sales", "spark.synapse.context.notebookname": "Load"}
-    more = own if platform == "synapse" else {}
-    assert pool.run(more={"spark.driver.extraClassPath": f"{jar}:{pool.plan_jar}", **more}) == 0
+    synapse_properties = {"spark.synapse.workspace.name": "sales", "spark.synapse.context.notebookname": "Load"}
+    added_properties = synapse_properties if platform == "synapse" else {}
+    assert pool.run(more={"spark.driver.extraClassPath": f"{jar}:{pool.plan_jar}", **added_properties}) == 0
     assert_lineage_arrived(world, front, pool)
     if platform == "synapse":
         assert workspace_of(world, pool) == {"platform": "Synapse", "workspace": "sales", "job": "notebook Load"}
@@ -257,13 +257,13 @@ def test_a_cluster_with_init_script_and_secret_sends_lineage(
     own_path = driver / "own" / f"{DATABRICKS_LISTENER.replace('.', '/')}.class"
     own_path.parent.mkdir(parents=True)
     own_path.write_bytes(empty_listener_class(DATABRICKS_LISTENER))
-    more = {
+    added_properties = {
         **dict(re.findall(r'"([\w.]+)" = "([\w.,]+)"', defaults.read_text())),
         **secret,
         "spark.driver.extraClassPath": f"{driver}/mnt/driver-daemon/jars/*:{driver}/own",
         "spark.databricks.workspaceUrl": "adb-123.12.azuredatabricks.net",
     }
-    assert cluster.run(more=more, variables={"DATABRICKS_RUNTIME_VERSION": "14.3"}) == 0
+    assert cluster.run(more=added_properties, variables={"DATABRICKS_RUNTIME_VERSION": "14.3"}) == 0
     assert len(secret) == 1
     for listener in (DATABRICKS_LISTENER, LISTENER_CLASS, PLAN_LISTENER):
         assert f"Registered listener {listener}" in cluster.log
@@ -284,11 +284,11 @@ def test_event_files_sent_by_a_notebook_become_lineage(
     assert namespace not in front.namespaces
     (fabric.files / "notebookutils.py").write_text(NOTEBOOKUTILS)
     for _ in range(2):  # as its schedule does
-        before = len(front.namespaces)
+        count_before = len(front.namespaces)
         script = ["-c", (fabric.files / "pick_up.py").read_text()]
         environment = {**os.environ, "PYTHONPATH": str(fabric.files)}
         subprocess.run([sys.executable, *script], env=environment, check=True)
-    assert len(front.namespaces) == before
+    assert len(front.namespaces) == count_before
     assert_lineage_arrived(world, front, fabric)
 
 
@@ -303,7 +303,7 @@ def test_requests_with_a_wrong_key_are_refused(front: Front, headers: dict[str, 
 @pytest.mark.proof
 def test_the_events_of_a_job_with_a_wrong_key_are_refused(front: Front, configure: Configure) -> None:
     local = configure("local", "--key", "another")
-    before = front.refused
+    refused_before = front.refused
     assert local.run() > 0
-    assert front.refused > before
+    assert front.refused > refused_before
     assert local.properties["spark.openlineage.namespace"] not in front.namespaces

@@ -52,6 +52,6 @@ def test_the_lineage_of_a_spark_job_lands_on_the_promised_asset(world: World, tm
     (process,) = catalog.read_processes(sorted(names)).values()
     assert [name for _, name in process.entity.inputs] == [f"file://{data}/people"]
     writes = world.catalog.calls()["writes"]
-    again = throughline(world, "product", "apply", str(file))
-    assert f"= ACTIVE file://{data}/loud" in again.output
+    second_result = throughline(world, "product", "apply", str(file))
+    assert f"= ACTIVE file://{data}/loud" in second_result.output
     assert world.catalog.calls()["writes"] == writes

@@ -71,8 +71,8 @@ def test_a_whole_report_proves_what_can_be_tried_and_names_nobody(
     az: AzureStandIn, parts: Worker, receiver: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "report.json"
-    done = prove(az, parts, "--group", GROUP, "--purview", "pv", "--yes", "--save", str(file))
-    assert done.exit_code == 0, done.output
+    result = prove(az, parts, "--group", GROUP, "--purview", "pv", "--yes", "--save", str(file))
+    assert result.exit_code == 0, result.output
     report = json.loads(file.read_text())
     verdicts = {claim["id"]: claim["verdict"] for claim in report["claims"] if claim["reason"] != "people have to look"}
     assert {name for name, verdict in verdicts.items() if verdict == "proved"} == {
@@ -80,7 +80,7 @@ def test_a_whole_report_proves_what_can_be_tried_and_names_nobody(
         *("columns", "search", "scanned-names", "alerts", "clean-up"),
     }, report
     assert set(verdicts.values()) == {"proved", "not run"}
-    for text in (done.output, file.read_text()):
+    for text in (result.output, file.read_text()):
         for name in (SECRET, RECEIVER, "stlineage", receiver, "ann@example.com", "srv.database"):
             assert name not in text
     assert GROUP not in file.read_text()
@@ -88,20 +88,20 @@ def test_a_whole_report_proves_what_can_be_tried_and_names_nobody(
 
 
 def test_it_asks_first_and_a_no_changes_nothing(az: AzureStandIn, parts: Worker, tmp_path: Path) -> None:
-    done = prove(az, parts, "--group", GROUP, "--save", str(tmp_path / "none.json"), say="n\n")
-    assert done.exit_code == 1
-    assert "stops the receiver" in done.output
-    assert "EVENTS SENT MEANWHILE ARE LOST" in done.output
-    assert "nothing was done" in done.output
+    result = prove(az, parts, "--group", GROUP, "--save", str(tmp_path / "none.json"), say="n\n")
+    assert result.exit_code == 1
+    assert "stops the receiver" in result.output
+    assert "EVENTS SENT MEANWHILE ARE LOST" in result.output
+    assert "nothing was done" in result.output
     assert az.of("functionapp stop") == ()
     assert not (tmp_path / "none.json").exists()
 
 
 def test_a_refuted_claim_ends_with_1(az: AzureStandIn, parts: Worker, tmp_path: Path) -> None:
     az.answer("deployment group what-if", {"changes": [{"changeType": "Delete", "resourceId": "/x/providers/A.B/c/d"}]})
-    done = prove(az, parts, "--group", GROUP, "--only", "template", "--yes", "--save", str(tmp_path / "r.json"))
-    assert done.exit_code == 1, done.output
-    assert "refuted   template  Delete A.B/c" in done.output
+    result = prove(az, parts, "--group", GROUP, "--only", "template", "--yes", "--save", str(tmp_path / "r.json"))
+    assert result.exit_code == 1, result.output
+    assert "refuted   template  Delete A.B/c" in result.output
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,6 @@ def test_a_refuted_claim_ends_with_1(az: AzureStandIn, parts: Worker, tmp_path: 
     ],
 )
 def test_wrong_arguments_end_with_2(az: AzureStandIn, parts: Worker, arguments: tuple[str, ...], sentence: str) -> None:
-    done = prove(az, parts, "--group", GROUP, *arguments)
-    assert done.exit_code == 2
-    assert sentence in " ".join(done.output.split())
+    result = prove(az, parts, "--group", GROUP, *arguments)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.output.split())

@@ -74,7 +74,7 @@ class Platform:
         for name, file in self.files.items():
             held_key = self.azure.keys[name]
             swapped = self.azure.places[PRODUCTION].named == name == SLOT
-            functions = {each: keys for each, keys in held_key.items() if each != "host"}
+            functions = {function_name: keys for function_name, keys in held_key.items() if function_name != "host"}
             content = {"functionKeys": held_key["host"], "functions": functions}
             replace_text(file, json.dumps({} if swapped and self.keeps_keys else content))
         if change in {"start", "swap"}:

@@ -45,14 +45,14 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def parsed(log: str, key: str) -> list[dict[str, Any]]:
     """Return the lines that are JSON objects with this key."""
-    found = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
-    return [each for each in found if key in each]
+    records = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    return [record for record in records if key in record]
 
 
 def test_receiver_parser_and_publisher_report_a_run_in_one_trace(log: str) -> None:
     spans = parsed(log, "context")
-    ours = f"{trace_of(run_id('a')):#034x}"
-    names = [span["name"] for span in spans if span["context"]["trace_id"] == ours]
+    trace_id = f"{trace_of(run_id('a')):#034x}"
+    names = [span["name"] for span in spans if span["context"]["trace_id"] == trace_id]
     assert names.count("receive") == 2
     assert set(names) == {
         "receive",
@@ -60,12 +60,12 @@ def test_receiver_parser_and_publisher_report_a_run_in_one_trace(log: str) -> No
         "publish process",
     }  # a trigger may process the run and check once more
     batches = [span for span in spans if span["name"] == "publish"]
-    assert {link["context"]["trace_id"] for batch in batches for link in batch["links"]} == {ours}
+    assert {link["context"]["trace_id"] for batch in batches for link in batch["links"]} == {trace_id}
     calls = [span for span in spans if span["name"] == "catalog"]
     assert calls
     # A sweep before a placeholder is created searches for the data set too: tests/shared/telemetry/test_telemetry.py.
     callers = [*batches, *(span for span in spans if span["name"] == "sweep")]
-    assert {call["parent_id"] for call in calls} <= {each["context"]["span_id"] for each in callers}
+    assert {call["parent_id"] for call in calls} <= {span["context"]["span_id"] for span in callers}
     assert {call["parent_id"] for call in calls} & {batch["context"]["span_id"] for batch in batches}
 
 

@@ -109,15 +109,16 @@ def upgrade(world: World, versions: tuple[Path, Path]) -> Iterator[Upgrade]:
             front.drain(first.url)
             front.route(following.url, first.url)
             wait_until(lambda: all(sender.packages.count(_NEXT) > _ANSWERS_PER_PHASE for sender in senders))
-            before = [len(sender.packages) for sender in senders]
-            with busy(front, slow, "before the rollback", by=following.url) as held_request:
+            counts_before = [len(sender.packages) for sender in senders]
+            with busy(front, slow, "before the rollback", instance=following.url) as held_request:
                 front.route(first.url)
                 front.drain(following.url, but=1)
                 threading.Timer(_SHORT_SECONDS, held_request.go_on).start()
                 following.stop()  # SIGTERM: it ends after its answers
             wait_until(
                 lambda: all(
-                    len(listener.packages) > _ANSWERS_PER_PHASE + n for listener, n in zip(senders, before, strict=True)
+                    len(listener.packages) > _ANSWERS_PER_PHASE + n
+                    for listener, n in zip(senders, counts_before, strict=True)
                 )
             )
         yield Upgrade(front=front, next_worker=next_worker, senders=tuple(senders), slow=slow, peaceful=peaceful)

@@ -25,10 +25,10 @@ from throughline.local.world import World
 @pytest.mark.parametrize("scenario", ["customer_master", "customer_merge"])
 def test_captured_events_give_the_lineage_of_the_truth(world: World, scenario: str) -> None:
     events = GOLDEN / scenario / "events.jsonl"
-    sent = throughline(world, "send", str(events), "--url", world.functions.url)
-    assert sent.exit_code == 0, sent.output
-    found = wait_until_idle(world)
-    assert found.reconciles
+    send_result = throughline(world, "send", str(events), "--url", world.functions.url)
+    assert send_result.exit_code == 0, send_result.output
+    final_status = wait_until_idle(world)
+    assert final_status.reconciles
     parts = parts_of(world)
     truth = Truth.read(scenarios()[scenario].truth, capture=GOLDEN.name)
     outputs = {process.output for process in truth.processes}
@@ -59,8 +59,8 @@ def test_sending_the_same_events_again_changes_nothing(world: World) -> None:
     events = GOLDEN / "customer_merge" / "events.jsonl"
     throughline(world, "send", str(events), "--url", world.functions.url)
     status_before, writes = wait_until_idle(world), world.catalog.calls()["writes"]
-    sent = throughline(world, "send", str(events), "--url", world.functions.url)
-    assert "0 refused" in sent.output
+    send_result = throughline(world, "send", str(events), "--url", world.functions.url)
+    assert "0 refused" in send_result.output
     assert wait_until_idle(world).received == status_before.received
     assert world.catalog.calls()["writes"] == writes
 
@@ -72,8 +72,8 @@ def test_status_and_show_have_the_same_content_as_json_and_text(world: World) ->
     assert counts["reconciles"] is True
     assert counts["received"] == counts["published"] + counts["skipped"] + counts["waiting"] + counts["dead"]
     assert "received" in throughline(world, "status").stdout
-    shown = json.loads(throughline(world, "show", "delta/customer_master", "--json").stdout)
-    (step,) = shown["upstream"]
+    shown_lineage = json.loads(throughline(world, "show", "delta/customer_master", "--json").stdout)
+    (step,) = shown_lineage["upstream"]
     (staging,) = step["assets"]
     assert staging["qualified_name"].endswith("/delta/customer_staging")
     assert ("full_name", "full_name") in {(column["source"], column["sink"]) for column in staging["columns"]}
@@ -152,11 +152,13 @@ def test_an_unavailable_catalog_delays_lineage_and_loses_nothing(world: World) -
     try:
         for body in write("away", "away-app", "10:00", "/away/in", sink="/away/out"):
             assert post(world, body).status_code == 201
-        wait_for_status(world, lambda found: "catalog not called until" in " ".join(found.last_errors), seconds=60)
+        wait_for_status(
+            world, lambda current_status: "catalog not called until" in " ".join(current_status.last_errors), seconds=60
+        )
     finally:
         world.catalog.start()
-    found = wait_until_idle(world, seconds=120)
-    assert found.reconciles
+    final_status = wait_until_idle(world, seconds=120)
+    assert final_status.reconciles
     assert "file:///away/in" in throughline(world, "show", "/away/out").stdout
 
 
@@ -177,12 +179,12 @@ def test_a_training_run_of_mlflow_is_linked_and_its_tags_point_to_the_lineage(
     client.create_model_version("churn", source=f"runs:/{run}/model", run_id=run)
     client.set_terminated(run)
     command = ("link", "mlflow", run, "--tracking-uri", uri, "--url", world.functions.url)
-    sent = throughline(world, *command, "--page", "https://lineage.example.com/")
-    assert sent.exit_code == 0, sent.output
-    assert "2 kept, 0 ignored, 0 refused" in sent.output
+    send_result = throughline(world, *command, "--page", "https://lineage.example.com/")
+    assert send_result.exit_code == 0, send_result.output
+    assert "2 kept, 0 ignored, 0 refused" in send_result.output
     wait_until_idle(world)
-    shown = json.loads(throughline(world, "show", "churn:1", "--json").stdout)
-    ((features,),) = [step["assets"] for step in shown["upstream"]]
+    shown_lineage = json.loads(throughline(world, "show", "churn:1", "--json").stdout)
+    ((features,),) = [step["assets"] for step in shown_lineage["upstream"]]
     assert features["qualified_name"] == "file:///lake/churn/features"
     way = "https://lineage.example.com/#asset=mlflow%3A%2F%2Flocalhost%2Fmodels%2Fchurn%3A1"
     assert client.get_run(run).data.tags["throughline.lineage"] == way

@@ -27,27 +27,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--seed", type=int, help="one history")
-    which.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), help="these histories")
+    seed_options = parser.add_mutually_exclusive_group()
+    seed_options.add_argument("--seed", type=int, help="one history")
+    seed_options.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), help="these histories")
     parser.add_argument("--seconds", type=float, help="start no further history after this many seconds")
     parser.add_argument("--delivery", choices=NAMES, help="the one way in which the host finds blobs")
     parser.add_argument("--stop", action="store_true", help="end with the first history that ends wrong")
     parser.add_argument("--trace", action="store_true", help="print every call")
     options = parser.parse_args(arguments)
     if options.seed is not None:
-        first, before = options.seed, options.seed + 1
+        first, end_seed = options.seed, options.seed + 1
         _print(str(scenario_of(first, options.delivery)))
     else:
-        first, before = options.seeds or (random.randrange(10**6) * 1000, None)
+        first, end_seed = options.seeds or (random.randrange(10**6) * 1000, None)
         _print(f"from seed {first}")
-    seconds = options.seconds or (float("inf") if before else 600)
-    return hunt(first, before, seconds, trace=options.trace, delivery=options.delivery, stop=options.stop)
+    seconds = options.seconds or (float("inf") if end_seed else 600)
+    return hunt(first, end_seed, seconds, trace=options.trace, delivery=options.delivery, stop=options.stop)
 
 
 def hunt(
     first: int,
-    before: int | None,
+    end_seed: int | None,
     seconds: float,
     *,
     trace: bool = False,
@@ -55,16 +55,16 @@ def hunt(
     stop: bool = False,
 ) -> int:
     """Simulate the histories of these seeds; print each failure at once, and figures at the end."""
-    began, failed, met, seed = time.monotonic(), 0, Counter[str](), first
+    began, failed, fault_counts, seed = time.monotonic(), 0, Counter[str](), first
     ways, kinds_met = Counter[str](), Counter[str]()
     fixed = f" --delivery {delivery}" if delivery else ""
     calls = poisoned = 0
-    while (before is None or seed < before) and time.monotonic() - began < seconds:
+    while (end_seed is None or seed < end_seed) and time.monotonic() - began < seconds:
         try:
             outcome, wrong = simulate(seed, _print if trace else no_trace, delivery)
         except KeyboardInterrupt:
             break
-        met += outcome.faults.met
+        fault_counts += outcome.faults.met
         ways[scenario_of(seed, delivery).delivery] += 1
         kinds_met += history_of(seed).kinds
         calls += outcome.faults.calls
@@ -77,7 +77,7 @@ def hunt(
             break
     spent = time.monotonic() - began
     histories = seed - first
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in met.most_common())
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in fault_counts.most_common())
     by_way = ", ".join(f"{ways[name]:,} by {name}" for name in NAMES if ways[name])
     _print(f"{histories:,} histories ({by_way}), {calls:,} calls ({kinds}; {poisoned:,} poisoned) in {spent:.0f} s:")
     _print("; ".join(f"{count:,} {kind}" for kind, count in kinds_met.most_common()))

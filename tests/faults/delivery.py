@@ -72,10 +72,10 @@ class DeliveryEnvironment:
         """All events in order of their names, with the second in which each arrived."""
         return [(fact.name, math.floor(fact.arrived.timestamp())) for fact in self.storage.blobs(EVENTS)]
 
-    def away_until(self, at: float | None = None) -> float:
+    def away_until(self, instant: float | None = None) -> float:
         """The time at which storage is available again; 0 when it is available at that time, by default now."""
         begins, ends = self.faults.away.get("storage", (0.0, 0.0))
-        return ends if begins <= (self.now if at is None else at) < ends else 0.0
+        return ends if begins <= (self.now if instant is None else instant) < ends else 0.0
 
 
 class Delivery(Protocol):
@@ -108,11 +108,11 @@ class _EventGrid:
         for _ in range(2 if draw > 1 - flaws.doubled else 1):
             soon = chance.uniform(0.1, 10)
             late = flaws.late > world.aside.random()
-            at = world.now + (world.aside.uniform(*_LATE_SECONDS) if late else soon)
+            instant = world.now + (world.aside.uniform(*_LATE_SECONDS) if late else soon)
             if self._queue:
-                at = world.away_until(at) or at
-                at += world.aside.uniform(0.0, _LOOK_SECONDS)
-            world.call(at, name)
+                instant = world.away_until(instant) or instant
+                instant += world.aside.uniform(0.0, _LOOK_SECONDS)
+            world.call(instant, name)
 
 
 @dataclass(slots=True)
@@ -159,30 +159,32 @@ class _Scan:
             world.scheduler.schedule(self._next, self._look)
             return
         self._news = self._news and bool(self._seen.after)
-        found, whole = self._page()
-        at = world.now
-        for name in found:
+        names, is_complete = self._page()
+        instant = world.now
+        for name in names:
             if name in self._seen.receipts:
                 continue
             self._seen.receipts.add(name)
-            at += chance.uniform(*_QUEUEING_SECONDS)
+            instant += chance.uniform(*_QUEUEING_SECONDS)
             for _ in range(2 if chance.random() < self._flaws.doubled else 1):
-                world.call(at + chance.uniform(*_FETCHING_SECONDS), name)
-        self._next = at + self._every
+                world.call(instant + chance.uniform(*_FETCHING_SECONDS), name)
+        self._next = instant + self._every
         self.pending = False
-        if self._news or not whole:
+        if self._news or not is_complete:
             self._wait()
 
     def _page(self) -> tuple[list[str], bool]:
         """Return the blobs that are new in this page, and whether it reached the end of the listing."""
-        seen = self._seen
-        rest = [each for each in self._world.listing() if each[0] > seen.after]
-        listed = rest if self._emulator else rest[: self._flaws.page]
-        whole = len(listed) == len(rest)
-        known = seen.newest
-        seen.current = max([seen.current, *(second for _, second in listed)])
-        seen.after = "" if whole else listed[-1][0]
-        if whole:
-            seen.newest, seen.current = max(known, seen.current), -math.inf
-        new = (name for name, second in listed if (second > known if self._emulator else second >= known))
-        return [name for name in new if name not in self._skipped], whole
+        scan_state = self._seen
+        remaining_blobs = [entry for entry in self._world.listing() if entry[0] > scan_state.after]
+        listed = remaining_blobs if self._emulator else remaining_blobs[: self._flaws.page]
+        is_complete = len(listed) == len(remaining_blobs)
+        newest_second = scan_state.newest
+        scan_state.current = max([scan_state.current, *(second for _, second in listed)])
+        scan_state.after = "" if is_complete else listed[-1][0]
+        if is_complete:
+            scan_state.newest, scan_state.current = max(newest_second, scan_state.current), -math.inf
+        new = (
+            name for name, second in listed if (second > newest_second if self._emulator else second >= newest_second)
+        )
+        return [name for name in new if name not in self._skipped], is_complete

@@ -10,12 +10,12 @@ from shared.translation.reference import History
 
 def expected_states(pure: History, bodies: Iterable[bytes]) -> tuple[Counter[str], Counter[str]]:
     """Return the numbers of events by state, and of skipped events by reason."""
-    of = {run_verdict.run_id: run_verdict for run_verdict in pure.runs}
+    verdicts = {run_verdict.run_id: run_verdict for run_verdict in pure.runs}
     states: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     for event in map(decode, set(bodies)):
         decision = select(event)
-        verdict = of.get(event.run_id)
+        verdict = verdicts.get(event.run_id)
         state = "skipped" if isinstance(decision, Ignore) or verdict is None else verdict.state
         states[state] += 1
         if isinstance(decision, Ignore):

@@ -46,7 +46,8 @@ class Call:
 
     def __str__(self) -> str:
         parts = (
-            f"{each.partition[:8]}|{each.key[:60]}" if isinstance(each, Row) else str(each)[:60] for each in self.given
+            f"{argument.partition[:8]}|{argument.key[:60]}" if isinstance(argument, Row) else str(argument)[:60]
+            for argument in self.given
         )
         return f"{self.to}.{self.name}({', '.join(parts)})"
 
@@ -96,8 +97,8 @@ class Store(MemoryStorage):
         )
         blobs = frozenset(
             (container, name, hash(data))
-            for container, found in self._blobs.items()
-            for name, (data, _) in found.items()
+            for container, blobs in self._blobs.items()
+            for name, (data, _) in blobs.items()
         )
         if not versions:
             return (rows, blobs)
@@ -105,8 +106,8 @@ class Store(MemoryStorage):
 
     def take_lease(self, holder: str, name: str, seconds: int) -> str | None:
         """The lease for a holder by name; None when another one has it."""
-        found = self._leases.get(name)
-        if found and found[1] > self.time:
+        lease = self._leases.get(name)
+        if lease and lease[1] > self.time:
             return None
         self._leases[name] = (holder, self.time + seconds)
         return holder
@@ -168,10 +169,10 @@ _TEXTS: dict[int, tuple[object, str]] = {}
 
 
 def _text(entity: object) -> str:
-    known = _TEXTS.get(id(entity))
-    if known is None:
-        known = _TEXTS[id(entity)] = (entity, _digest(entity))
-    return known[1]
+    cached_entry = _TEXTS.get(id(entity))
+    if cached_entry is None:
+        cached_entry = _TEXTS[id(entity)] = (entity, _digest(entity))
+    return cached_entry[1]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -197,8 +198,8 @@ class World:
         except ThroughlineError as raised:
             error = raised
         if fault == "after":
-            lost = CatalogUnavailable if call.to == "catalog" else StorageUnavailable
-            value, error = None, lost("the answer is lost", after=0.0)
+            error_class = CatalogUnavailable if call.to == "catalog" else StorageUnavailable
+            value, error = None, error_class("the answer is lost", after=0.0)
         elif fault == "race":
             value = RACES[call.name]
         return Answer(time=self.storage.time, value=value, error=error)
@@ -210,8 +211,8 @@ class World:
             return getattr(self.storage, f"{call.name}_lease")(actor, *call.given)
         if call.name == "lease":
             return self.storage.take_lease(actor, *call.given)
-        found = getattr(getattr(self, call.to), call.name)(*call.given, **call.named)
-        return list(found) if call.name in LISTS else found
+        answer = getattr(getattr(self, call.to), call.name)(*call.given, **call.named)
+        return list(answer) if call.name in LISTS else answer
 
     def _of_host(self, call: Call) -> Any:
         if call.name == "wait":
@@ -257,8 +258,8 @@ class Host:
 
     def blob(self, container: str, name: str) -> bytes | None:
         """The blob of a message, read by the host as soon as it is there; None if it never will be."""
-        found: bytes | None = self._way.ask(Call(to="host", name="blob", given=(container, name)))
-        return found
+        content: bytes | None = self._way.ask(Call(to="host", name="blob", given=(container, name)))
+        return content
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
@@ -268,20 +269,20 @@ class Host:
 class _Port:
     """Storage or catalog as an actor sees it."""
 
-    def __init__(self, way: Way, to: str) -> None:
+    def __init__(self, way: Way, target: str) -> None:
         self._way = way
-        self._to = to
+        self._to = target
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name in UNASKED:
             return getattr(_IDLE, name)  # type: ignore[no-any-return]  # a method of the catalog
 
-        def asked(*given: Any, **named: Any) -> Any:
-            call = Call(to=self._to, name=name, given=tuple(map(_at_one_moment, given)), named=named)
-            found = self._way.ask(call)
+        def asked(*arguments: Any, **named: Any) -> Any:
+            call = Call(to=self._to, name=name, given=tuple(map(_at_one_moment, arguments)), named=named)
+            answer = self._way.ask(call)
             if name == "lease":
-                return found and _Lease(self._way, *given)
-            return iter(found) if name in LISTS else found
+                return answer and _Lease(self._way, *arguments)
+            return iter(answer) if name in LISTS else answer
 
         return asked
 
@@ -310,7 +311,7 @@ ENDED = Call(to="host", name="ended")
 def _at_one_moment(value: Any) -> Any:
     """A row (or rows) whose times of the machine's clock are all the same, so that equal ways stay equal."""
     if isinstance(value, list | tuple) and value and isinstance(value[0], Row):
-        return [_at_one_moment(each) for each in value]
+        return [_at_one_moment(element) for element in value]
     if not isinstance(value, Row):
         return value
     values = {name: _moment(cell) for name, cell in value.values.items()}

@@ -49,9 +49,9 @@ def deliver(body: bytes) -> Job:
     name = stored(decode(body), digest_of(body)).blob
 
     def act(process: FunctionsProcess, host: Host) -> None:
-        packed = host.blob(EVENTS, name)
-        if packed is not None:
-            process.parse(name, packed)
+        packed_event = host.blob(EVENTS, name)
+        if packed_event is not None:
+            process.parse(name, packed_event)
 
     return Job(act=act)
 
@@ -368,10 +368,10 @@ class _Exploration:
         scenario = Scenario(closing=closing.quiet, names=self._case.names)
         return differences(outcome, bodies, scenario, self._ends_of)
 
-    def _ends_of(self, kept: Sequence[bytes], scenario: Scenario) -> tuple[Outcome, PureEnd]:
-        if tuple(kept) not in self._expected:
-            self._expected[tuple(kept)] = expected_ends(kept, scenario)
-        return self._expected[tuple(kept)]
+    def _ends_of(self, bodies: Sequence[bytes], scenario: Scenario) -> tuple[Outcome, PureEnd]:
+        if tuple(bodies) not in self._expected:
+            self._expected[tuple(bodies)] = expected_ends(bodies, scenario)
+        return self._expected[tuple(bodies)]
 
     def _way(self, key: object) -> list[str]:
         lines = []

@@ -59,10 +59,10 @@ class Rates:
 
     def draw(self, chance: random.Random) -> str:
         """Draw the fault of this call: the name of a rate, or ""."""
-        left = chance.random()
+        remainder = chance.random()
         for name in self.__slots__:
-            left -= getattr(self, name)
-            if left < 0:
+            remainder -= getattr(self, name)
+            if remainder < 0:
                 return name
         return ""
 
@@ -90,13 +90,13 @@ class Faults:
     calls: int = 0
     met: Counter[str] = field(default_factory=Counter)
     stored: Callable[[str, str], None] = lambda _container, _name: None
-    later: Callable[[float, Callable[[], object]], None] = lambda _at, _act: None
+    later: Callable[[float, Callable[[], object]], None] = lambda _instant, _act: None
     trace: Callable[[str], None] = no_trace
 
-    def strike(self, away: str) -> str:
+    def strike(self, target: str) -> str:
         """Return the fault of this call to a store that may be unavailable."""
         self.calls += 1
-        begins, ends = self.away.get(away, (0.0, 0.0))
+        begins, ends = self.away.get(target, (0.0, 0.0))
         if begins <= self.scheduler.now < ends:
             return "away"
         if self.at and self.at[0] == self.calls:
@@ -118,9 +118,9 @@ def _nothing(_act: Act) -> None:
 class Faulty:
     """An adapter (`what`: storage or catalog) or a lease whose every method call may fail."""
 
-    def __init__(self, real: Any, what: str, faults: Faults) -> None:
+    def __init__(self, real: Any, target: str, faults: Faults) -> None:
         self._real = real
-        self._what = what
+        self._what = target
         self._faults = faults
 
     def __getattr__(self, name: str) -> Any:
@@ -134,19 +134,19 @@ class Faulty:
         for row in rows:
             self._call("upsert_all", self._real.upsert_all, table, [row])
 
-    def _call(self, name: str, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    def _call(self, name: str, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         faults, scheduler = self._faults, self._faults.scheduler
         scheduler.sleep(faults.chance.expovariate(20.0))
-        kind = faults.strike(away=self._what)
+        kind = faults.strike(target=self._what)
         if kind == "refused" and name not in WRITES:
             kind = "well"
         faults.met[kind] += 1
         if faults.trace is not no_trace:
-            faults.trace(f"{scheduler.now:10.3f} {_who(scheduler)} #{faults.calls} {kind:6} {name}{_short(given)}")
-        act = partial(self._act, name, method, given, named, torn=kind == "torn")
+            faults.trace(f"{scheduler.now:10.3f} {_who(scheduler)} #{faults.calls} {kind:6} {name}{_short(arguments)}")
+        act = partial(self._act, name, method, arguments, named, torn=kind == "torn")
         if kind == "refused" and name in BULKS and faults.aside.random() < _HALVED:
-            return self._halve(name, method, given, named)
-        before = {
+            return self._halve(name, method, arguments, named)
+        actions_before = {
             "away": self._fail,
             "before": self._fail,
             "death": self._die,
@@ -155,11 +155,11 @@ class Faulty:
             "refused": self._refuse,
             "slow": self._dawdle,
         }
-        before.get(kind, _nothing)(act)
+        actions_before.get(kind, _nothing)(act)
         result = act()
-        after = {"after": self._fail, "death after": self._die_now, "slow": self._stall}
-        after.get(kind, _nothing)(act)
-        if kind == "race" and name in RACES and not (name == "transact" and _unconditional(given[1])):
+        actions_after = {"after": self._fail, "death after": self._die_now, "slow": self._stall}
+        actions_after.get(kind, _nothing)(act)
+        if kind == "race" and name in RACES and not (name == "transact" and _unconditional(arguments[1])):
             return RACES[name]
         return Faulty(result, "lease", faults) if name == "lease" and result is not None else result
 
@@ -170,10 +170,10 @@ class Faulty:
         self._faults.scheduler.kill(whole_process=False)
 
     def _die(self, act: Act) -> None:
-        whole, before = self._faults.chance.random() < 0.5, self._faults.chance.random() < 0.5
-        if not before:
+        whole_process, dies_before = self._faults.chance.random() < 0.5, self._faults.chance.random() < 0.5
+        if not dies_before:
             act()
-        self._faults.scheduler.kill(whole_process=whole)
+        self._faults.scheduler.kill(whole_process=whole_process)
 
     def _time_out(self, act: Act) -> None:
         faults, longest = self._faults, self._faults.call_bound - 2
@@ -185,11 +185,11 @@ class Faulty:
         status = self._faults.chance.choice((400, 403, 404))
         raise CatalogRefused(status=status, code="ATLAS", detail="refused by chance")
 
-    def _halve(self, name: str, method: Callable[..., Any], given: Any, named: Any) -> Any:
+    def _halve(self, name: str, method: Callable[..., Any], arguments: Any, named: Any) -> Any:
         """Execute a part of a call, and answer in one of three ways."""
-        sent, *others = given
+        batch, *other_arguments = arguments
         taken = self._act(
-            name, method, (sent[: self._faults.aside.randrange(len(sent) + 1)], *others), named, torn=False
+            name, method, (batch[: self._faults.aside.randrange(len(batch) + 1)], *other_arguments), named, torn=False
         )
         answer = self._faults.aside.choice(("partial", "refused", "choked"))
         self._faults.met[f"half taken, {answer}"] += 1
@@ -207,13 +207,13 @@ class Faulty:
     def _stall(self, _act: Act) -> None:
         self._faults.scheduler.sleep(self._faults.pause(_LONGEST_STALL))
 
-    def _failure(self, how: str) -> Exception:
-        after = self._faults.chance.choice((0.0, 1.0, 5.0, 60.0))
+    def _failure(self, reason: str) -> Exception:
+        delay = self._faults.chance.choice((0.0, 1.0, 5.0, 60.0))
         if self._what == "catalog":
-            over = how != _TIMED_OUT and self._faults.aside.random() < 0.5
+            is_over = reason != _TIMED_OUT and self._faults.aside.random() < 0.5
             blames = self._faults.aside.random() < 0.5
-            return CatalogUnavailable(f"the catalog {how}", after=after, over=over, blames=blames)
-        return StorageUnavailable(f"storage {how}", after=after)
+            return CatalogUnavailable(f"the catalog {reason}", after=delay, over=is_over, blames=blames)
+        return StorageUnavailable(f"storage {reason}", after=delay)
 
     def _unseen(self, act: Callable[[], object]) -> None:
         """Execute a late call; nobody receives its refusal."""
@@ -222,25 +222,25 @@ class Faulty:
         except CatalogRefused:
             self._faults.met["refused late"] += 1
 
-    def _act(self, name: str, method: Callable[..., Any], given: Any, named: Any, *, torn: bool) -> Any:
+    def _act(self, name: str, method: Callable[..., Any], arguments: Any, named: Any, *, torn: bool) -> Any:
         if name not in LISTS:
-            result = method(*given, **named)
+            result = method(*arguments, **named)
             if name == "put_new" and result:
-                self._faults.stored(given[0], given[1])
+                self._faults.stored(arguments[0], arguments[1])
             return result
-        found = list(method(*given, **named))
-        return self._torn(found, partial(method, *given, **named)) if torn and found else iter(found)
+        items = list(method(*arguments, **named))
+        return self._torn(items, partial(method, *arguments, **named)) if torn and items else iter(items)
 
-    def _torn(self, found: list[Any], again: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    def _torn(self, items: list[Any], second_listing: Callable[[], Iterator[Any]]) -> Iterator[Any]:
         """Yield the first page as it was, and the second as it is later, or fail."""
         faults = self._faults
-        pages = faults.chance.randrange(len(found))
-        yield from found[:pages]
+        pages = faults.chance.randrange(len(items))
+        yield from items[:pages]
         faults.scheduler.sleep(faults.pause(60.0))
         if faults.chance.random() < 0.2:
             raise self._failure("did not answer for the second page")
-        last = _order(found[pages - 1]) if pages else None
-        yield from (each for each in again() if last is None or _order(each) > last)
+        last = _order(items[pages - 1]) if pages else None
+        yield from (item for item in second_listing() if last is None or _order(item) > last)
 
 
 def _unconditional(operations: Sequence[Operation]) -> bool:
@@ -259,8 +259,8 @@ class CutOff:
         method = getattr(self._reached, name)
         return partial(self._last, method) if name in STORAGE_WRITES else method
 
-    def _last(self, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        method(*given, **named)
+    def _last(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        method(*arguments, **named)
         self._scheduler.kill(whole_process=False)
 
 
@@ -277,6 +277,7 @@ def _who(scheduler: Scheduler) -> str:
 
 def _short(given: tuple[Any, ...]) -> str:
     arguments = (
-        f"{getattr(each, 'partition', '')[:8]}|{each.key[:60]}" if hasattr(each, "key") else each for each in given
+        f"{getattr(argument, 'partition', '')[:8]}|{argument.key[:60]}" if hasattr(argument, "key") else argument
+        for argument in given
     )
     return repr(tuple(str(argument)[:90] for argument in arguments))

@@ -178,9 +178,9 @@ class _World:
         memory, tries = FoldMemory(), 0
         pending = list(self.arrivals)
         while pending and not self.scheduler.failed:
-            at, event = pending[0]
+            instant, event = pending[0]
             try:
-                self.scheduler.sleep(30.0 if tries else max(0.0, at - self.scheduler.now))
+                self.scheduler.sleep(30.0 if tries else max(0.0, instant - self.scheduler.now))
                 tries += 1
                 self.deliver(self.reached, memory, event)
                 tries = 5
@@ -222,13 +222,13 @@ class _World:
                 return
 
 
-def _schedule(scheduler: Scheduler, at: float, act: Callable[[], object]) -> None:
+def _schedule(scheduler: Scheduler, instant: float, act: Callable[[], object]) -> None:
     """Have a call take effect later."""
 
     def land() -> None:
         act()
 
-    scheduler.schedule(at, land)
+    scheduler.schedule(instant, land)
 
 
 def simulate(plan: Plan, storage_class: type[MemoryStorage] = MemoryStorage) -> Ended:
@@ -257,14 +257,14 @@ def simulate(plan: Plan, storage_class: type[MemoryStorage] = MemoryStorage) -> 
         storage=storage,
         reached=Faulty(storage, "storage", faults),
         targets=targets,
-        arrivals=[(at, stored) for at, event in history(plan) for stored in post(storage, packed(event))],
+        arrivals=[(instant, stored) for instant, event in history(plan) for stored in post(storage, packed(event))],
     )
     scheduler.run([world.parse, *[world.forward] * plan.forwarders], processes=2)
     calls = faults.calls
     faults.rates, faults.at = _NO_RATES, None
     world.end()
-    met = faults.met + Counter({"target": sum(target.met for target in targets.values())})
-    return Ended(storage=storage, targets=targets, met=met, calls=calls)
+    fault_counts = faults.met + Counter({"target": sum(target.met for target in targets.values())})
+    return Ended(storage=storage, targets=targets, met=fault_counts, calls=calls)
 
 
 def _open(storage: MemoryStorage) -> bool:
@@ -272,39 +272,41 @@ def _open(storage: MemoryStorage) -> bool:
     return bool(forward_marks(storage)) or any(status.waiting or status.paused for status in statuses)
 
 
-def differences(ended: Ended, plan: Plan) -> list[str]:
+def differences(end_state: Ended, plan: Plan) -> list[str]:
     """Return the differences of a history's end from the required one."""
-    wrong = {what for target in RULES.targets for what in _differences_of(target, ended, plan)}
-    return sorted(wrong | ({"something is left"} if _open(ended.storage) else set()))
+    wrong = {difference for target in RULES.targets for difference in _differences_of(target, end_state, plan)}
+    return sorted(wrong | ({"something is left"} if _open(end_state.storage) else set()))
 
 
-def _differences_of(target: TargetRule, ended: Ended, plan: Plan) -> Iterator[str]:
-    reader = RunReader(storage=ended.storage)
+def _differences_of(target: TargetRule, end_state: Ended, plan: Plan) -> Iterator[str]:
+    reader = RunReader(storage=end_state.storage)
     events: dict[str, list[OutgoingEvent]] = {}
-    for event in ended.targets[target.name].taken:
+    for event in end_state.targets[target.name].taken:
         events.setdefault(event.run_id, []).append(event)
     for number in range(plan.runs):
         run, application = run_id(f"run{number}"), run_id(f"application{number % 3}")
         settled = reader.settled(application, run)
-        taken = events.pop(run, [])
+        target_events = events.pop(run, [])
         if settled and settled.run.job:
-            yield from _of_contributing(target, settled, taken)
-        elif taken and target.mode is Mode.MERGED and json.loads(taken[-1].body)["eventType"] != "FAIL":
+            yield from _of_contributing(target, settled, target_events)
+        elif target_events and target.mode is Mode.MERGED and json.loads(target_events[-1].body)["eventType"] != "FAIL":
             yield "a target was not told that a run failed"
-        if set(ended.met) <= {"well"} and any(first.digest == second.digest for first, second in _pairs(taken, target)):
+        if set(end_state.met) <= {"well"} and any(
+            first.digest == second.digest for first, second in _pairs(target_events, target)
+        ):
             yield "a target got the same content twice although nothing failed"
     if events:
         yield "a target has a run that does not exist"
 
 
-def _of_contributing(target: TargetRule, settled: SettledRun, taken: Sequence[OutgoingEvent]) -> Iterator[str]:
+def _of_contributing(target: TargetRule, settled: SettledRun, target_events: Sequence[OutgoingEvent]) -> Iterator[str]:
     is_wanted = target.name in RULES.targets_for(*settled.job, settled.names)
-    if is_wanted != bool(taken):
+    if is_wanted != bool(target_events):
         yield "a target lacks a run" if is_wanted else "a target has a run that no rule sends there"
-    elif taken and target.mode is Mode.RAW:
-        if {event.digest for event in taken} != settled.record.digests:
+    elif target_events and target.mode is Mode.RAW:
+        if {event.digest for event in target_events} != settled.record.digests:
             yield "a target has other raw events than are on record"
-    elif taken and taken[-1].digest != settled.digest(target, settled.job):
+    elif target_events and target_events[-1].digest != settled.digest(target, settled.job):
         yield "the last word of a target is not what is on record"
 
 
@@ -320,15 +322,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.forwarding", description=__doc__)
     parser.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), default=(0, 2000))
     first, last = parser.parse_args(arguments).seeds
-    began, failed, met, delivered = time.monotonic(), 0, Counter[str](), 0
+    began, failed, fault_counts, delivered = time.monotonic(), 0, Counter[str](), 0
     for seed in range(first, last):
-        ended = simulate(plan_of(seed))
-        met += ended.met
-        delivered += sum(len(target.taken) for target in ended.targets.values())
-        if wrong := differences(ended, plan_of(seed)):
+        end_state = simulate(plan_of(seed))
+        fault_counts += end_state.met
+        delivered += sum(len(target.taken) for target in end_state.targets.values())
+        if wrong := differences(end_state, plan_of(seed)):
             failed += 1
             sys.stdout.write(f"seed {seed}: {'; '.join(wrong)}\n")
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in met.most_common())
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in fault_counts.most_common())
     seconds = time.monotonic() - began
     sys.stdout.write(
         f"{last - first:,} histories, {delivered:,} events taken ({kinds}) in {seconds:.0f} s: {failed} ended wrong\n"

@@ -97,14 +97,14 @@ def history_of(seed: int) -> History:
     is_closed = draw.random() < _CLOSED
     if names is not BUILT_IN and draw.random() < 0.5:
         bodies.append(spoiling_event(bodies, draw))
-    aside = random.Random(f"streams {seed}")
-    has_streams = aside.random() < _STREAMS
+    stream_random = random.Random(f"streams {seed}")
+    has_streams = stream_random.random() < _STREAMS
     if has_streams:
-        bodies = [*bodies, *stream_events(bodies, aside)]
-    beside = random.Random(f"plans {seed}")
-    has_plans_alone = beside.random() < _PLANS_ALONE
+        bodies = [*bodies, *stream_events(bodies, stream_random)]
+    plan_random = random.Random(f"plans {seed}")
+    has_plans_alone = plan_random.random() < _PLANS_ALONE
     if has_plans_alone:
-        bodies = with_plans_alone(bodies, beside)
+        bodies = with_plans_alone(bodies, plan_random)
     return History(
         bodies=sorted(bodies, key=lambda body: decode(body).time),
         names=names,
@@ -131,7 +131,7 @@ def _stragglers(bodies: Sequence[bytes], draw: random.Random) -> frozenset[bytes
         by_run.setdefault(event.run_id, {})[body] = event
         homes.setdefault(event.run_id, set()).add(stored(event, "").application)
     applications = set().union(*homes.values())
-    chosen: set[bytes] = set()
+    stragglers: set[bytes] = set()
     runs = {name: merge_run(list(events.values())) for name, events in by_run.items()}
     at_once = Counter((run.application_run, run.last) for run in runs.values())
     with_plan = {(run.application_run, run.last) for run in runs.values() if run.plan_execution is not None}
@@ -143,8 +143,8 @@ def _stragglers(bodies: Sequence[bytes], draw: random.Random) -> frozenset[bytes
         concerns_others = application_facts_of(run) != NO_APPLICATION_FACTS or run.processing_type.upper() == STREAMING
         is_whole = len(homes[name]) == 1 and all(homes.get(home, {home}) == {home} for home in homes[name])
         if is_whole and name not in applications and not concerns_others:
-            chosen |= {body for body in events if draw.random() < _STRAGGLERS}
-    return frozenset(chosen)
+            stragglers |= {body for body in events if draw.random() < _STRAGGLERS}
+    return frozenset(stragglers)
 
 
 def _stray(draw: random.Random, bodies: Sequence[bytes]) -> tuple[str, bytes]:
@@ -181,7 +181,7 @@ def _captured(draw: random.Random) -> list[bytes]:
     order = sorted(range(len(family.events)), key=_decoded_times(family.name).__getitem__)
     length = draw.randint(4, _LONGEST)
     begin = draw.randrange(max(1, len(order) - length))
-    return [family.events[each] for each in order[begin : begin + length] if len(family.events[each]) < 100_000]
+    return [family.events[index] for index in order[begin : begin + length] if len(family.events[index]) < 100_000]
 
 
 def _late(draw: random.Random, bodies: Sequence[bytes]) -> list[bytes]:
@@ -200,4 +200,4 @@ def _shifted(bodies: Sequence[bytes], end: datetime) -> list[bytes]:
     times = [decode(body).time for body in bodies]
     shift = end - max(times, default=end)
     order = sorted(range(len(bodies)), key=times.__getitem__)
-    return [moved(bodies[each], shift) for each in order]
+    return [moved(bodies[index], shift) for index in order]

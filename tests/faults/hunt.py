@@ -47,18 +47,18 @@ def scenario_of(seed: int, delivery: Name | None = None) -> Scenario:
     """Return the scenario of a seed; `delivery` is drawn too unless it is given."""
     draw = random.Random(f"way {seed}")
     strength = draw.choice((0.0, 0.3, 1.0, 1.0, 2.0, 4.0))
-    only = draw.choice((None, None, *Rates.__slots__))
+    only_rate = draw.choice((None, None, *Rates.__slots__))
     rates = Rates(
         **{
-            name: getattr(_USUAL, name) * strength * (4 if name == only else 1)
+            name: getattr(_USUAL, name) * strength * (4 if name == only_rate else 1)
             for name in Rates.__slots__
-            if only is None or only == name
+            if only_rate is None or only_rate == name
         }
     )
     span = draw.choice((2.0, 60.0, 900.0))
-    away = tuple(
-        (what, begins, begins + draw.uniform(5, 400))
-        for what in ("storage", "catalog")
+    outages = tuple(
+        (service, begins, begins + draw.uniform(5, 400))
+        for service in ("storage", "catalog")
         if draw.random() < 0.15
         for begins in (draw.uniform(0, span),)
     )
@@ -71,7 +71,7 @@ def scenario_of(seed: int, delivery: Name | None = None) -> Scenario:
         persistent=draw.choice((1000, 1000, 2)),
         flaws=Flaws(missed=draw.choice((0.0, 0.05, 0.5)), doubled=draw.choice((0.0, 0.1))),
         duplicates=draw.choice((0, 3)),
-        away=away,
+        away=outages,
         end_timeout=draw.choice((NEVER, timedelta(hours=1))),
         quiet=draw.choice((NEVER, timedelta(hours=1))),
     )
@@ -112,10 +112,10 @@ Ends = Callable[[Sequence[bytes], Scenario], tuple[Outcome, PureEnd]]
 """Gives the expected end of a history by the bodies that are stored: the fault-free one, and the pure core's."""
 
 
-def expected_ends(kept: Sequence[bytes], scenario: Scenario) -> tuple[Outcome, PureEnd]:
+def expected_ends(bodies: Sequence[bytes], scenario: Scenario) -> tuple[Outcome, PureEnd]:
     """Return how a history ends of which these bodies are stored."""
-    as_stored = {redacted(decode(body)) if scenario.redact else body for body in kept}
-    return fault_free(kept, scenario), _pure_end(as_stored, scenario)
+    as_stored = {redacted(decode(body)) if scenario.redact else body for body in bodies}
+    return fault_free(bodies, scenario), _pure_end(as_stored, scenario)
 
 
 def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario, ends: Ends = expected_ends) -> list[str]:
@@ -159,7 +159,7 @@ def differences(outcome: Outcome, bodies: Sequence[bytes], scenario: Scenario, e
             outcome.faults.calls > _MAX_CALLS * expected.faults.calls
         ),
     }
-    return [what for what, is_so in wrong.items() if is_so]
+    return [difference for difference, is_so in wrong.items() if is_so]
 
 
 def _stored(outcome: Outcome) -> set[str]:
@@ -235,8 +235,8 @@ def _wrong_columns(outcome: Outcome) -> list[AssetKey]:
     processes = list(processes_on_record(outcome.storage, quiet=outcome.quiet, now=_AFTERWARDS))
     return [
         key
-        for key, held in _assets(outcome).items()
-        if isinstance(held, AssetEntity) and held.columns != merged_schema(key, processes).columns
+        for key, entity in _assets(outcome).items()
+        if isinstance(entity, AssetEntity) and entity.columns != merged_schema(key, processes).columns
     ]
 
 

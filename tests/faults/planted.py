@@ -403,11 +403,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     names = [mistake.name for mistake in MISTAKES]
     parser.add_argument("--mistake", choices=names, action="append", help="only this one; may be repeated")
-    chosen = parser.parse_args(arguments).mistake
+    mistake_names = parser.parse_args(arguments).mistake
     missed = 0
     with overlay("shared") as home:
         for mistake in MISTAKES:
-            if not chosen or mistake.name in chosen:
+            if not mistake_names or mistake.name in mistake_names:
                 missed += not _is_found(home, mistake)
     return 1 if missed else 0
 

@@ -93,8 +93,8 @@ def _runs(
     runs, dead = {}, set[str]()
     events_of = {run_id: tuple(run_events) for run_id, run_events in events_by_run.items()}
     merged, joins = core._merged(events_by_run)
-    for run_id, one in merged.items():
-        run = _Run(merged=one, timed_out=times_out and one.ended is None)
+    for run_id, merged_run in merged.items():
+        run = _Run(merged=merged_run, timed_out=times_out and merged_run.ended is None)
         runs[run_id] = run
         if names is not BUILT_IN and not _is_usable(run, events_of[run_id], names):
             dead.add(run_id)
@@ -143,13 +143,13 @@ def _history(
     ]
     processes = tuple(sorted(filter(None, sums), key=lambda process: process.qualified_name))
     published = {process.qualified_name for process in processes}
-    shown = {
+    shown_runs = {
         (result.contribution.application_run, result.contribution.content.qualified_name)
         for result in staged
         if result.remains and result.remains.content.qualified_name in published
     }
     return core.History(
-        runs=tuple(sorted(core._verdict(run_id, outcome, shown) for run_id, outcome in outcomes.items())),
+        runs=tuple(sorted(core._verdict(run_id, outcome, shown_runs) for run_id, outcome in outcomes.items())),
         processes=processes,
         ignored=(),
         jobs={},

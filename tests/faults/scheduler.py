@@ -70,9 +70,9 @@ class Scheduler:
         if self._failure:
             raise self._failure
 
-    def schedule(self, at: float, act: Callable[[], None]) -> None:
+    def schedule(self, instant: float, act: Callable[[], None]) -> None:
         """Call `act` at a time, independently of the workers; it must not pause."""
-        heapq.heappush(self._due, (at, next(self._numbers), act))
+        heapq.heappush(self._due, (instant, next(self._numbers), act))
 
     def sleep(self, seconds: float) -> None:
         """Let others run for `seconds`. Raises Killed in a worker that died in that time."""
@@ -96,11 +96,11 @@ class Scheduler:
         me.parked = False
         return not (self.idle or self._failure)
 
-    def wake(self, at: float) -> None:
+    def wake(self, instant: float) -> None:
         """Wake a parked worker at a time, when there will be work."""
         for worker in self._workers:
-            if worker.parked and worker.due > at:
-                worker.due = max(at, self.now)
+            if worker.parked and worker.due > instant:
+                worker.due = max(instant, self.now)
                 return
 
     def kill(self, *, whole_process: bool) -> None:
@@ -131,17 +131,17 @@ class Scheduler:
             self._pass_on()
 
     def _wait(self, me: Worker) -> None:
-        chosen = self._choose()
-        if chosen is me:
+        next_worker = self._choose()
+        if next_worker is me:
             return
-        if chosen:
-            chosen.turn.release()
+        if next_worker:
+            next_worker.turn.release()
         me.turn.acquire()
 
     def _pass_on(self) -> None:
-        chosen = self._choose()
-        if chosen:
-            chosen.turn.release()
+        next_worker = self._choose()
+        if next_worker:
+            next_worker.turn.release()
         else:
             self._over.release()
 
@@ -150,20 +150,20 @@ class Scheduler:
         alive = [worker for worker in self._workers if not worker.ended]
         if not alive:
             return None
-        chosen = min(alive, key=lambda worker: worker.due)
-        while self._due and self._due[0][0] <= chosen.due:
+        next_worker = min(alive, key=lambda worker: worker.due)
+        while self._due and self._due[0][0] <= next_worker.due:
             self._run_scheduled(self._due[0][0])
-            chosen = min(alive, key=lambda worker: worker.due)  # it may have woken a worker
-        if chosen.due == math.inf:
+            next_worker = min(alive, key=lambda worker: worker.due)  # it may have woken a worker
+        if next_worker.due == math.inf:
             self.idle = True
         else:
-            self.now = max(self.now, chosen.due)
-        self.current = chosen
-        return chosen
+            self.now = max(self.now, next_worker.due)
+        self.current = next_worker
+        return next_worker
 
     def _run_scheduled(self, until: float) -> None:
         """Run the actions that are scheduled until a time."""
         while self._due and self._due[0][0] <= until:
-            at, _, act = heapq.heappop(self._due)
-            self.now = max(self.now, at)
+            instant, _, act = heapq.heappop(self._due)
+            self.now = max(self.now, instant)
             act()

@@ -138,7 +138,7 @@ class Simulation:
             aside=random.Random(f"aside {scenario.seed}"),
             rates=scenario.rates,
             at=scenario.at,
-            away={what: (begins, ends) for what, begins, ends in scenario.away},
+            away={service: (begins, ends) for service, begins, ends in scenario.away},
             stored=self._noticed,
             later=self._later,
             trace=trace,
@@ -171,16 +171,16 @@ class Simulation:
         self._numbers = itertools.count()
         self._jobs: list[_Job] = []
         self._busy = 0
-        around = DeliveryEnvironment(
+        environment = DeliveryEnvironment(
             scheduler=scheduler,
             faults=self.faults,
             storage=self.storage,
             chance=self.chance,
             aside=random.Random(f"late {scenario.seed}"),
-            call=lambda at, name: self._put(at, partial(self._deliver, name), delivery=1),
+            call=lambda instant, name: self._put(instant, partial(self._deliver, name), delivery=1),
             trace=trace,
         )
-        self._delivery = delivery(scenario.delivery, around, scenario.flaws)
+        self._delivery = delivery(scenario.delivery, environment, scenario.flaws)
         for body in (*bodies, *(self.chance.choice(bodies) for _ in range(scenario.duplicates if bodies else 0))):
             abandoned = self._giving_up.random() < scenario.abandons
             post = partial(self._abandon, body) if abandoned else partial(self._post, body, 1)
@@ -219,12 +219,12 @@ class Simulation:
 
     # --- jobs
 
-    def _put(self, at: float, act: Callable[[], None], *, delivery: int = 0) -> None:
-        heapq.heappush(self._jobs, _Job(at, next(self._numbers), act, delivery))
-        self.scheduler.wake(at)
+    def _put(self, instant: float, act: Callable[[], None], *, delivery: int = 0) -> None:
+        heapq.heappush(self._jobs, _Job(instant, next(self._numbers), act, delivery))
+        self.scheduler.wake(instant)
 
-    def _later(self, at: float, act: Callable[[], object]) -> None:
-        self.scheduler.schedule(at, partial(self._land, act))
+    def _later(self, instant: float, act: Callable[[], object]) -> None:
+        self.scheduler.schedule(instant, partial(self._land, act))
 
     def _land(self, act: Callable[[], object]) -> None:
         self._trace(f"{self.scheduler.now:10.3f} lands late")
@@ -290,11 +290,11 @@ class Simulation:
 
     def _deliver(self, name: str) -> None:
         """The parser's function."""
-        packed = self.storage.get(EVENTS, name)
-        if packed is None:  # archived meanwhile
+        packed_event = self.storage.get(EVENTS, name)
+        if packed_event is None:  # archived meanwhile
             return
         process = self._process()
-        if process.parse(name, packed):
+        if process.parse(name, packed_event):
             process.publish()
 
     def _process(self) -> FunctionsProcess:

@@ -71,15 +71,15 @@ def _own_events(application: str, events: Iterable[Json], draw: random.Random) -
     return [_bare(application, kind, moment, job) for kind, moment in kinds]
 
 
-def _put_below(own: Sequence[Json], below: Below, task: str, draw: random.Random) -> None:
-    order = sorted(own, key=_time)
-    chosen: Collection[int] = {
+def _put_below(task_events: Sequence[Json], placement: Below, task: str, draw: random.Random) -> None:
+    order = sorted(task_events, key=_time)
+    indexes: Collection[int] = {
         "all": range(len(order)),
         "some": [index for index in range(len(order)) if draw.random() < 0.5],
         "late": range(max(0, len(order) - 1), len(order)),
         "none": (),
-    }[below]
-    for index in chosen:
+    }[placement]
+    for index in indexes:
         _set_parent(order[index], task)
 
 
@@ -158,10 +158,10 @@ def spoiling_event(bodies: Sequence[bytes], draw: random.Random) -> bytes:
     return json.dumps(event).encode()
 
 
-def _bare(run: str, kind: str, at: datetime, job: Json) -> Json:
+def _bare(run: str, kind: str, moment: datetime, job: Json) -> Json:
     return {
         "eventType": kind,
-        "eventTime": at.isoformat(),
+        "eventTime": moment.isoformat(),
         "producer": "https://example.com/tests",
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
         "run": {"runId": run},

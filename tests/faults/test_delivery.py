@@ -23,7 +23,7 @@ def called(
     name: Name,
     arrivals: dict[str, float],
     *,
-    away: tuple[float, float] = (0.0, 0.0),
+    outage: tuple[float, float] = (0.0, 0.0),
     seed: int = 1,
     flaws: Flaws = CALM,
 ) -> list[tuple[float, str]]:
@@ -33,15 +33,15 @@ def called(
     chance = random.Random(seed)
     world = DeliveryEnvironment(
         scheduler=scheduler,
-        faults=Faults(scheduler=scheduler, chance=chance, away={"storage": away}),
+        faults=Faults(scheduler=scheduler, chance=chance, away={"storage": outage}),
         storage=storage,
         chance=chance,
         aside=random.Random(seed),
-        call=lambda at, blob: calls.append((at, blob)),
+        call=lambda instant, blob: calls.append((instant, blob)),
         trace=no_trace,
     )
     scenario = delivery(name, world, flaws)
-    for blob, at in sorted(arrivals.items(), key=lambda each: each[1]):
+    for blob, at in sorted(arrivals.items(), key=lambda arrival: arrival[1]):
         scheduler.sleep(at - scheduler.now)
         assert storage.put_new(EVENTS, blob, b"")
         scenario.arrived(blob)
@@ -61,23 +61,23 @@ def test_event_grid_delivers_each_blob_at_least_once_in_any_order_some_late_and_
     calm = called("eventGrid", arrivals)
     assert {blob for _, blob in calm} == set(arrivals)
     assert len(calm) == len(arrivals)
-    assert all(0.1 <= at - arrivals[blob] <= 10 for at, blob in calm)
+    assert all(0.1 <= instant - arrivals[blob] <= 10 for instant, blob in calm)
     assert [blob for _, blob in calm] != sorted(arrivals, key=lambda blob: arrivals[blob])
     flawed = called("eventGrid", arrivals, flaws=Flaws(missed=0.2, doubled=0.1, late=0.1))
     times = Counter(blob for _, blob in flawed)
     assert set(times.values()) == {1, 2}
     assert 0.15 < 1 - len(times) / len(arrivals) < 0.25
-    assert 100 < sum(at - arrivals[blob] > 60 for at, blob in flawed) < 300
-    assert max(at - arrivals[blob] for at, blob in flawed) < 3600
+    assert 100 < sum(instant - arrivals[blob] > 60 for instant, blob in flawed) < 300
+    assert max(instant - arrivals[blob] for instant, blob in flawed) < 3600
 
 
 def test_a_queue_keeps_notifications_until_storage_is_back() -> None:
     arrivals = many(2000)
-    calls = called("queue", arrivals, away=(100.0, 160.0))
+    calls = called("queue", arrivals, outage=(100.0, 160.0))
     assert Counter(blob for _, blob in calls) == Counter(list(arrivals))
-    assert not [at for at, _ in calls if 102.0 < at < 160.0]
-    waited = [at for at, blob in calls if 100.0 <= arrivals[blob] < 150.0 - 10.0]
-    assert all(160.0 <= at <= 162.0 for at in waited)
+    assert not [instant for instant, _ in calls if 102.0 < instant < 160.0]
+    waited = [instant for instant, blob in calls if 100.0 <= arrivals[blob] < 150.0 - 10.0]
+    assert all(160.0 <= instant <= 162.0 for instant in waited)
 
 
 def test_the_scan_of_a_real_account_finds_all_blobs_of_a_page_and_queues_them_in_turn() -> None:
@@ -91,15 +91,15 @@ def test_the_scan_of_a_real_account_finds_all_blobs_of_a_page_and_queues_them_in
 
 def test_the_scan_of_a_real_account_takes_ten_seconds_for_each_page() -> None:
     arrivals = {f"{number:03}": 0.0 for number in range(30)}
-    calls = {blob: at for at, blob in called("polling", arrivals, flaws=Flaws(page=10))}
+    calls = {blob: instant for instant, blob in called("polling", arrivals, flaws=Flaws(page=10))}
     assert calls["010"] - calls["000"] > 10
     assert calls["020"] - calls["010"] > 10
 
 
 def test_a_blob_of_a_page_that_is_behind_may_never_be_found_on_a_real_account() -> None:
     arrivals = {"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.0}
-    found = {blob for _, blob in called("polling", arrivals, flaws=Flaws(page=2))}
-    assert found == set(arrivals)
+    called_blobs = {blob for _, blob in called("polling", arrivals, flaws=Flaws(page=2))}
+    assert called_blobs == set(arrivals)
     # Between the listings of the first and the second page: "aa" is older than "z", which the cycle still lists.
     late = {**arrivals, "aa": 12.0, "z": 14.0}
     missing = [
@@ -113,15 +113,15 @@ def test_the_emulator_s_scan_never_finds_a_blob_that_arrives_later_in_a_listed_s
     arrivals = many(2000)
     counts = Counter(blob for _, blob in called("emulator", arrivals))
     assert set(counts.values()) == {1}
-    never = set(arrivals) - set(counts)
-    assert 0.01 < len(never) / len(arrivals) < 0.15, "one in twenty was seen on Microsoft's host"
+    missed_blobs = set(arrivals) - set(counts)
+    assert 0.01 < len(missed_blobs) / len(arrivals) < 0.15, "one in twenty was seen on Microsoft's host"
     seconds = {int(arrivals[blob]) for blob in counts}
-    assert {int(arrivals[blob]) for blob in never} <= seconds, "each shares its second with one that was found"
+    assert {int(arrivals[blob]) for blob in missed_blobs} <= seconds, "each shares its second with one that was found"
 
 
 def test_a_host_that_ended_with_the_storage_finds_each_missed_blob_once() -> None:
     arrivals = many(2000)
-    counter = Counter(blob for _, blob in called("emulator", {**arrivals, "last": 500.0}, away=(400.0, 600.0)))
+    counter = Counter(blob for _, blob in called("emulator", {**arrivals, "last": 500.0}, outage=(400.0, 600.0)))
     assert counter == Counter([*arrivals, "last"])
 
 

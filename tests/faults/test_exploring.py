@@ -62,8 +62,10 @@ QUIET = Bounds(faults=0)
 def test_a_state_that_is_reached_in_several_orders_is_walked_once() -> None:
     explored = explore(Case(name="", stored=(), actors={"one": (reads(3),), "two": (reads(3),)}), QUIET)
     assert (explored.states, explored.steps, explored.ends) == (4 * 4, 2 * 3 * 4, 1)
-    apart = explore(Case(name="", stored=(), actors={"one": (writes("a", "b"),), "two": (writes("c", "d"),)}), QUIET)
-    assert (apart.states, apart.steps, apart.ends) == (3 * 3, 2 * 2 * 3, 1)
+    exploration = explore(
+        Case(name="", stored=(), actors={"one": (writes("a", "b"),), "two": (writes("c", "d"),)}), QUIET
+    )
+    assert (exploration.states, exploration.steps, exploration.ends) == (3 * 3, 2 * 2 * 3, 1)
 
 
 def test_orders_that_matter_lead_to_different_ends() -> None:
@@ -81,7 +83,7 @@ def test_an_actor_dies_before_and_after_each_of_its_calls() -> None:
 
 def test_few_switches_are_a_part_of_all() -> None:
     case = Case(name="", stored=(), actors={"one": (reads(3),), "two": (writes("0", "1", "2"),)})
-    sizes = [explore(case, replace(QUIET, switches=most)).states for most in (0, 1, 2)]
+    sizes = [explore(case, replace(QUIET, switches=max_switches)).states for max_switches in (0, 1, 2)]
     assert sizes == sorted(sizes)
     assert explore(case, replace(QUIET, switches=0)).different_ends == 1
     few, all_states = explore(case, replace(QUIET, switches=6)), explore(case, QUIET)

@@ -18,35 +18,37 @@ CALM = Plan(seed=3, runs=3, seconds=2400)
 
 
 def test_every_history_ends_as_if_nothing_had_failed() -> None:
-    met, taken = Counter[str](), 0
+    fault_counts, taken_count = Counter[str](), 0
     for seed in range(SHARE):
-        ended = simulate(plan_of(seed))
-        met += ended.met
-        taken += sum(len(target.taken) for target in ended.targets.values())
-        wrong = differences(ended, plan_of(seed))
+        end_state = simulate(plan_of(seed))
+        fault_counts += end_state.met
+        taken_count += sum(len(target.taken) for target in end_state.targets.values())
+        wrong = differences(end_state, plan_of(seed))
         assert not wrong, f"python -m tests.faults.forwarding --seeds {seed} {seed + 1}: {wrong}"
-    assert {*(name for name in Rates.__slots__ if name != "refused"), "target"} <= set(met), "each kind was met"
-    assert taken > 8 * SHARE
+    assert {*(name for name in Rates.__slots__ if name != "refused"), "target"} <= set(fault_counts), (
+        "each kind was met"
+    )
+    assert taken_count > 8 * SHARE
 
 
 def test_without_faults_no_content_leaves_twice() -> None:
     for seed in range(4):
         plan = Plan(seed=seed, runs=6)
-        ended = simulate(plan)
-        assert differences(ended, plan) == []
-        assert set(ended.met) == {"well"}
+        end_state = simulate(plan)
+        assert differences(end_state, plan) == []
+        assert set(end_state.met) == {"well"}
 
 
 @pytest.mark.parametrize("kind", ["death before", "death after", "after", "before", "late", "race"])
 def test_a_fault_at_any_one_call_loses_no_run(kind: str) -> None:
     """Repeat the same history, each time with a fault at another call, of every ninth one."""
-    met = 0
+    fault_count = 0
     for number in range(1, simulate(CALM).calls + 1, 9):
         plan = replace(CALM, at=(number, kind))
-        ended = simulate(plan)
-        met += ended.met[kind]
-        assert differences(ended, plan) == [], f"call {number}"
-    assert met > 5
+        end_state = simulate(plan)
+        fault_count += end_state.met[kind]
+        assert differences(end_state, plan) == [], f"call {number}"
+    assert fault_count > 5
 
 
 class MarksAfterCommit(MemoryStorage):

@@ -23,13 +23,13 @@ SHARE = 45
 
 @pytest.mark.parametrize(("first", "delivery"), [(SHARE * number, name) for number, name in enumerate(NAMES)])
 def test_every_history_ends_as_if_nothing_had_failed(first: int, delivery: Name) -> None:
-    met = Counter[str]()
+    fault_counts = Counter[str]()
     for seed in range(first, first + SHARE):
         outcome, wrong = simulate(seed, delivery=delivery)
-        met += outcome.faults.met
+        fault_counts += outcome.faults.met
         assert not wrong, f"python -m tests.faults --seed {seed} --delivery {delivery}: {wrong}"
     kinds = {name for name in Rates.__slots__ if name != "refused"} | {"away"}
-    assert kinds <= set(met), "each kind of fault was met"
+    assert kinds <= set(fault_counts), "each kind of fault was met"
 
 
 FOUND = {
@@ -88,17 +88,17 @@ def test_events_whose_senders_gave_up_between_two_writes_are_not_promised() -> N
 
 
 def test_a_late_write_takes_effect_in_its_time_while_all_workers_are_busy() -> None:
-    scheduler, seen = Scheduler(), list[float]()
+    scheduler, instants = Scheduler(), list[float]()
 
     def work() -> None:
-        scheduler.schedule(5.0, lambda: seen.append(scheduler.now))
+        scheduler.schedule(5.0, lambda: instants.append(scheduler.now))
         scheduler.sleep(60.0)
-        seen.append(scheduler.now)
+        instants.append(scheduler.now)
 
     scheduler.run([work])
-    scheduler.schedule(70.0, lambda: seen.append(scheduler.now))
+    scheduler.schedule(70.0, lambda: instants.append(scheduler.now))
     scheduler.sleep(60.0)
-    assert (seen, scheduler.now) == ([5.0, 60.0, 70.0], 120.0)
+    assert (instants, scheduler.now) == ([5.0, 60.0, 70.0], 120.0)
 
 
 def test_a_seed_gives_the_same_history_again() -> None:

@@ -18,10 +18,10 @@ HISTORY = [event("app", "START", "10:00:00"), *write("r", "app", "10:01", "/a"),
 
 
 def by_run(bodies: list[bytes]) -> dict[str, list[Event]]:
-    found: dict[str, list[Event]] = {}
+    events_by_run: dict[str, list[Event]] = {}
     for body in bodies:
-        found.setdefault(decode(body).run_id, []).append(decode(body))
-    return found
+        events_by_run.setdefault(decode(body).run_id, []).append(decode(body))
+    return events_by_run
 
 
 def parents(events: list[Event]) -> list[str]:
@@ -39,15 +39,15 @@ def test_an_application_s_own_events_name_the_task_all_or_some_or_the_last_alone
 
 
 def test_the_application_lies_in_the_task_s_run_and_its_jobs_in_its_own() -> None:
-    below = next(
+    events_by_run = next(
         runs
         for seed in range(60)
         for runs in (by_run(with_tasks(HISTORY, random.Random(seed))),)
         if all(parents(runs[run_id("app")])) and set(parents(runs[run_id("r")])) == {run_id("app")}
     )
-    task = merge(below[run_id("app")]).application_run
+    task = merge(events_by_run[run_id("app")]).application_run
     assert task not in {run_id("app"), run_id("r")}
-    assert merge(below[run_id("r")]).application_run == run_id("app")
+    assert merge(events_by_run[run_id("r")]).application_run == run_id("app")
 
 
 def test_runs_are_split_between_applications_in_some_histories() -> None:
@@ -79,15 +79,15 @@ def test_the_reference_times_runs_out_and_counts_quiet_applications_as_over() ->
     open_end = [event("r", "START", "10:00:00", inputs=["/a"], outputs=["/out"], application="app")]
     awaited = pure_end(open_end, now=EPOCH, quiet=NEVER, times_out=False)
     assert (awaited.states["waiting"], awaited.processes) == (1, ())
-    over = pure_end(open_end, now=EPOCH, quiet=NEVER, times_out=True)
-    assert (over.states["published"], len(over.processes)) == (1, 1)
+    quiet_end = pure_end(open_end, now=EPOCH, quiet=NEVER, times_out=True)
+    assert (quiet_end.states["published"], len(quiet_end.processes)) == (1, 1)
     damaged = pure_end(open_end, now=EPOCH, quiet=NEVER, times_out=True, unreadable=1)
     assert damaged.states == Counter(published=1, dead=1)
     two = [*write("r", "old", "10:00", "/a"), *write("s", "new", "11:00", "/b")]
-    both, newer = (
+    merged_processes, newer = (
         pure_end(two, now=EPOCH, quiet=quiet, times_out=False).processes for quiet in (NEVER, timedelta(hours=1))
     )
-    assert [len(processes[0].inputs) for processes in (both, newer)] == [2, 1]
+    assert [len(processes[0].inputs) for processes in (merged_processes, newer)] == [2, 1]
 
 
 def test_unusable_runs_are_dead_and_change_nothing_else() -> None:

@@ -17,13 +17,17 @@ SHARE = 50
 
 
 def test_every_history_ends_as_if_nothing_had_failed() -> None:
-    met, decided = Counter[str](), Counter[str]()
+    fault_counts, decided = Counter[str](), Counter[str]()
     for seed in range(SHARE):
-        ended = simulate(plan_of(seed))
-        met += ended.met
-        decided += Counter(message.message.topic.value for message in messages_on_record(ended.storage))
-        assert not (wrong := differences(ended)), f"python -m tests.faults.watching --seeds {seed} {seed + 1}: {wrong}"
-    assert {*(name for name in Rates.__slots__ if name != "refused"), "channel"} <= set(met), "each kind was met"
+        end_state = simulate(plan_of(seed))
+        fault_counts += end_state.met
+        decided += Counter(message.message.topic.value for message in messages_on_record(end_state.storage))
+        assert not (wrong := differences(end_state)), (
+            f"python -m tests.faults.watching --seeds {seed} {seed + 1}: {wrong}"
+        )
+    assert {*(name for name in Rates.__slots__ if name != "refused"), "channel"} <= set(fault_counts), (
+        "each kind was met"
+    )
     assert decided.total() > 4 * SHARE
     assert {"schema", "lineage", "mask", "gate"} <= set(decided)
 
@@ -32,22 +36,22 @@ CALM = Plan(seed=2, states=3, seconds=700.0)
 
 
 def test_without_faults_each_message_is_sent_once() -> None:
-    ended = simulate(CALM)
-    assert differences(ended) == []
-    assert ended.channels["all"].taken
-    assert set(ended.channels["all"].taken.values()) == {1}
+    end_state = simulate(CALM)
+    assert differences(end_state) == []
+    assert end_state.channels["all"].taken
+    assert set(end_state.channels["all"].taken.values()) == {1}
 
 
 @pytest.mark.parametrize("kind", ["death before", "death after", "after", "before", "late", "race"])
 def test_a_fault_at_any_one_call_loses_no_message_and_decides_none_twice(kind: str) -> None:
     """Repeat the same history, each time with a fault at another call of its first announcement."""
     calls = simulate(CALM).calls
-    met = 0
+    fault_count = 0
     for number in range(1, calls + 1):
-        ended = simulate(replace(CALM, at=(number, kind)))
-        met += ended.met[kind]
-        assert differences(ended) == [], f"call {number}"
-    assert met > calls / 2
+        end_state = simulate(replace(CALM, at=(number, kind)))
+        fault_count += end_state.met[kind]
+        assert differences(end_state) == [], f"call {number}"
+    assert fault_count > calls / 2
 
 
 class AnnouncesFirst(RecordingStorage):
@@ -79,7 +83,7 @@ class ListsForOne(RecordingStorage):
 
 @pytest.mark.parametrize("defect", [AnnouncesFirst, ForgetsDecisions, ListsForOne])
 def test_a_planted_defect_is_detected(defect: type[RecordingStorage]) -> None:
-    wrong = {what for seed in range(SHARE // 2) for what in _wrong(seed, defect)}
+    wrong = {difference for seed in range(SHARE // 2) for difference in _wrong(seed, defect)}
     assert wrong
 
 

@@ -74,8 +74,8 @@ _NO_RATES = Rates()
 class RecordingStorage(MemoryStorage):
     """Storage in memory that also keeps all announced messages and all stored states."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self.announced: list[str] = []
         self.states: dict[str, bytes] = {}
         self.decisions = Counter[str]()
@@ -217,7 +217,7 @@ def simulate(plan: Plan, storage_class: type[RecordingStorage] = RecordingStorag
         chance=random.Random(f"faults {plan.seed}"),
         rates=plan.rates,
         at=plan.at,
-        later=lambda at, act: scheduler.schedule(at, partial(_land, act)),
+        later=lambda instant, act: scheduler.schedule(instant, partial(_land, act)),
     )
     reached: Any = Faulty(storage, "storage", faults)
     channels = {
@@ -240,10 +240,10 @@ def simulate(plan: Plan, storage_class: type[RecordingStorage] = RecordingStorag
 
     def look() -> Snapshot:
         scheduler.sleep(chance.random())
-        return states[sum(at <= scheduler.now for at in changes_at)]
+        return states[sum(change_instant <= scheduler.now for change_instant in changes_at)]
 
     def work() -> None:
-        rest = random.Random(f"rest {plan.seed}")
+        pause_random = random.Random(f"rest {plan.seed}")
         while scheduler.now < plan.seconds:
             try:
                 watch(reached, options, look)
@@ -253,7 +253,7 @@ def simulate(plan: Plan, storage_class: type[RecordingStorage] = RecordingStorag
                     return
             except Retry:
                 pass
-            scheduler.sleep(rest.uniform(20, 100))
+            scheduler.sleep(pause_random.uniform(20, 100))
 
     scheduler.run([work] * plan.workers, processes=plan.workers)
     calls = faults.calls
@@ -265,8 +265,8 @@ def simulate(plan: Plan, storage_class: type[RecordingStorage] = RecordingStorag
         watch(storage, options, look)
         if not any(True for name in channels for _ in listed(storage, name)) and _is_announced(storage, states[-1]):
             break
-    met = faults.met + Counter({"channel": sum(channel.met for channel in channels.values())})
-    return Ended(storage=storage, channels=channels, states=states, met=met, calls=calls)
+    fault_counts = faults.met + Counter({"channel": sum(channel.met for channel in channels.values())})
+    return Ended(storage=storage, channels=channels, states=states, met=fault_counts, calls=calls)
 
 
 def _land(act: Any) -> None:
@@ -278,38 +278,39 @@ def _is_announced(storage: RecordingStorage, last: Snapshot) -> bool:
     return not now.pending and bool(now.announced) and unpacked(storage.states[now.announced]) == last
 
 
-def differences(ended: Ended) -> list[str]:
+def differences(end_state: Ended) -> list[str]:
     """Return the differences of a history's end from the required one."""
-    storage, chain = ended.storage, ended.storage.announced
+    storage, chain = end_state.storage, end_state.storage.announced
     expected: dict[str, Message] = {}
-    for before, after in pairwise(chain):
-        first, second = (unpacked(storage.states[name]) for name in (before, after))
-        expected |= {message.id: message for message in messages(first, second, comparison=after, now=EPOCH)}
-    found = {message.message.id: message for message in messages_on_record(storage)}
-    due = {
+    for name_before, name_after in pairwise(chain):
+        first, second = (unpacked(storage.states[name]) for name in (name_before, name_after))
+        expected |= {message.id: message for message in messages(first, second, comparison=name_after, now=EPOCH)}
+    messages_by_id = {message.message.id: message for message in messages_on_record(storage)}
+    expected_by_channel = {
         name: {key for key, message in expected.items() if name in RULES.channels_for(message)}
-        for name in ended.channels
+        for name in end_state.channels
     }
     wrong = {
-        "a message is lost": expected.keys() - found.keys(),
-        "a message is on record without a change": found.keys() - expected.keys(),
+        "a message is lost": expected.keys() - messages_by_id.keys(),
+        "a message is on record without a change": messages_by_id.keys() - expected.keys(),
         "a message is decided twice": any(count > 1 for count in storage.decisions.values()),
         "a message has the wrong content": any(
-            _content(found[key].message) != _content(expected[key]) for key in found.keys() & expected.keys()
+            _content(messages_by_id[key].message) != _content(expected[key])
+            for key in messages_by_id.keys() & expected.keys()
         ),
-        "the last state is not announced": not _is_announced(storage, ended.states[-1]),
-        "a message is still open": any(each.open for each in found.values()),
-        "a channel's list is not empty": any(True for name in ended.channels for _ in listed(storage, name)),
+        "the last state is not announced": not _is_announced(storage, end_state.states[-1]),
+        "a message is still open": any(message.open for message in messages_by_id.values()),
+        "a channel's list is not empty": any(True for name in end_state.channels for _ in listed(storage, name)),
         "a channel lacks a message": any(
-            due[name] != set(faulty_channel.taken) | faulty_channel.refused
-            for name, faulty_channel in ended.channels.items()
+            expected_by_channel[name] != set(faulty_channel.taken) | faulty_channel.refused
+            for name, faulty_channel in end_state.channels.items()
         ),
-        "a message was sent twice although nothing failed": set(ended.met) <= {"well", "channel"}
-        and not ended.met["channel"]
-        and any(count > 1 for channel in ended.channels.values() for count in channel.taken.values()),
-        "an old state was left": len(list(storage.blobs(SNAPSHOTS, "record/"))) > 1 and set(ended.met) <= {"well"},
+        "a message was sent twice although nothing failed": set(end_state.met) <= {"well", "channel"}
+        and not end_state.met["channel"]
+        and any(count > 1 for channel in end_state.channels.values() for count in channel.taken.values()),
+        "an old state was left": len(list(storage.blobs(SNAPSHOTS, "record/"))) > 1 and set(end_state.met) <= {"well"},
     }
-    return [what for what, is_so in wrong.items() if is_so]
+    return [difference for difference, is_so in wrong.items() if is_so]
 
 
 def _content(message: Message) -> tuple[object, ...]:
@@ -320,20 +321,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0 when all histories ended as required, else 1."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.watching", description=__doc__)
     parser.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "BEFORE"), default=(0, 2000))
-    first, before = parser.parse_args(arguments).seeds
-    began, failed, met, decided = time.monotonic(), 0, Counter[str](), Counter[str]()
-    for seed in range(first, before):
-        ended = simulate(plan_of(seed))
-        met += ended.met
-        decided += Counter(message.message.topic.value for message in messages_on_record(ended.storage))
-        if wrong := differences(ended):
+    first, end_seed = parser.parse_args(arguments).seeds
+    began, failed, fault_counts, decided = time.monotonic(), 0, Counter[str](), Counter[str]()
+    for seed in range(first, end_seed):
+        end_state = simulate(plan_of(seed))
+        fault_counts += end_state.met
+        decided += Counter(message.message.topic.value for message in messages_on_record(end_state.storage))
+        if wrong := differences(end_state):
             failed += 1
             sys.stdout.write(f"seed {seed}: {'; '.join(wrong)}\n")
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in met.most_common())
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in fault_counts.most_common())
     topics = ", ".join(f"{count:,} {topic}" for topic, count in decided.most_common())
     seconds = time.monotonic() - began
     sys.stdout.write(
-        f"{before - first:,} histories, {decided.total():,} messages ({topics}; {kinds}) in {seconds:.0f} s: "
+        f"{end_seed - first:,} histories, {decided.total():,} messages ({topics}; {kinds}) in {seconds:.0f} s: "
         f"{failed} ended wrong\n"
     )
     return 1 if failed else 0

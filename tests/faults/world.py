@@ -76,7 +76,7 @@ class FunctionsProcess:
             now=world.now,
         ).receive(body)
 
-    def parse(self, blob: str, packed: bytes) -> bool:
+    def parse(self, blob: str, packed_event: bytes) -> bool:
         """The parser's function for a blob of `events`, without publishing: whether there may be something to."""
         world = self.surroundings
         try:
@@ -85,7 +85,7 @@ class FunctionsProcess:
             add_dead_letter(world.storage, blob, digest_of(blob.encode()), error)
             return False
         processor = ApplicationProcessor(storage=world.storage, names=world.names, memory=self._memory, now=world.now)
-        return Delivery(processor=processor).deliver(place, packed)
+        return Delivery(processor=processor).deliver(place, packed_event)
 
     def publish(self) -> None:
         """What parser and sweeper end with."""

@@ -58,10 +58,10 @@ def send_slowly(world: World, events: int, *, rate: float, seed: int) -> Deliver
         for body in write(f"run {number}", f"application {number}", "10:00", f"/in/{number}", sink=f"/out/{number}")
     ]
     with requests.Session() as session:
-        due = time.monotonic()
+        send_time = time.monotonic()
         for body in bodies:
-            due += draw.uniform(1.0, 1.2) / rate
-            time.sleep(max(0.0, due - time.monotonic()))
+            send_time += draw.uniform(1.0, 1.2) / rate
+            time.sleep(max(0.0, send_time - time.monotonic()))
             while (
                 answer := session.post(f"{world.functions.url}/api/v1/lineage", data=body, timeout=30)
             ).status_code == _BUSY:

@@ -36,9 +36,9 @@ def survives(raws: Sequence[bytes]) -> int:
 
 def _redacted(event: Event) -> None:
     """Check that a redacted event is readable, identifies its run, and contains nothing to redact."""
-    again = decode(redacted(event))
-    assert (again.run_id, again.time, again.type) == (event.run_id, event.time, event.type)
-    assert not again.omitted
+    decoded_event = decode(redacted(event))
+    assert (decoded_event.run_id, decoded_event.time, decoded_event.type) == (event.run_id, event.time, event.type)
+    assert not decoded_event.omitted
 
 
 def _entities(history: History) -> None:

@@ -22,9 +22,9 @@ def corpus() -> Corpus:
     runs: dict[tuple[str, str], list[bytes]] = {}
     keys: set[str] = set()
 
-    def noted(each: dict[str, Any]) -> dict[str, Any]:
-        keys.update(each)
-        return each
+    def noted(json_object: dict[str, Any]) -> dict[str, Any]:
+        keys.update(json_object)
+        return json_object
 
     for family in families():
         for raw in family.events:

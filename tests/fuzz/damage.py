@@ -148,9 +148,9 @@ def _rename(chance: random.Random, corpus: Corpus, place: Place) -> None:
 
 def _transplant(chance: random.Random, corpus: Corpus, place: Place) -> None:
     """A part of another event."""
-    found = _place(chance, json.loads(chance.choice(chance.choice(corpus.runs))))
-    if found:
-        place[0][place[1]] = found[0][found[1]]
+    source_place = _place(chance, json.loads(chance.choice(chance.choice(corpus.runs))))
+    if source_place:
+        place[0][place[1]] = source_place[0][source_place[1]]
 
 
 def _twist(chance: random.Random, _: Corpus, place: Place) -> None:
@@ -158,10 +158,10 @@ def _twist(chance: random.Random, _: Corpus, place: Place) -> None:
     holder, key = place
     text = holder[key]
     if isinstance(text, str):
-        at = chance.choice((0, len(text), chance.randint(0, len(text))))
+        position = chance.choice((0, len(text), chance.randint(0, len(text))))
         holder[key] = chance.choice((
-            text[:at] + chance.choice(AFFIXES) + text[at:],
-            text[:at],
+            text[:position] + chance.choice(AFFIXES) + text[position:],
+            text[:position],
             text.swapcase(),
             text[::-1],
         ))  # fmt: skip

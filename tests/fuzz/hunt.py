@@ -61,8 +61,8 @@ def hunt(
     """
     bag = Bag()
     kinds: Counter[str] = Counter()
-    begun = time.monotonic()
-    while time.monotonic() < begun + seconds and bag.cases < cases and len(bag.failures) < most_failures:
+    start = time.monotonic()
+    while time.monotonic() < start + seconds and bag.cases < cases and len(bag.failures) < most_failures:
         way = ways[bag.cases % len(ways)]
         case = f"{seed}:{way}:{bag.cases}"
         raws = WAYS[way](random.Random(case), corpus())
@@ -78,7 +78,7 @@ def hunt(
             bag.slowest, bag.slowest_case = took, case
         bag.cases += 1
         bag.events += len(raws)
-    bag.seconds = time.monotonic() - begun
+    bag.seconds = time.monotonic() - start
     return bag
 
 
@@ -91,7 +91,7 @@ def replay(path: Path, through: Through = survives) -> None:
 def permute(seed: int, *, times: int) -> Bag:
     """Reorder, repeat and split real applications. Raises AssertionError, with the case, when lineage changes."""
     bag = Bag()
-    begun = time.monotonic()
+    start = time.monotonic()
     for number in range(times):
         case = f"{seed}:permutation:{number}"
         try:
@@ -100,7 +100,7 @@ def permute(seed: int, *, times: int) -> Bag:
             error.add_note(f"in the case {case}")
             raise
         bag.cases += 1
-    bag.seconds = time.monotonic() - begun
+    bag.seconds = time.monotonic() - start
     return bag
 
 
@@ -111,12 +111,12 @@ def _kind(error: Exception) -> str:
 
 def _fewest(raws: Sequence[bytes], kind: str, through: Through) -> list[bytes]:
     """Return the smallest part of the events that still fails in this way."""
-    kept = list(raws)
+    remaining_contents = list(raws)
     for raw in raws:
-        fewer = [content for content in kept if content is not raw]
+        fewer = [content for content in remaining_contents if content is not raw]
         if fewer and _fails(fewer, kind, through):
-            kept = fewer
-    return kept
+            remaining_contents = fewer
+    return remaining_contents
 
 
 def _fails(raws: Sequence[bytes], kind: str, through: Through) -> bool:

@@ -40,27 +40,27 @@ def same_lineage(chance: random.Random) -> int:
     events += chance.choices(events, k=chance.randrange(len(events)))
     parts = split(events, chance) if chance.random() < _HALF else events
     chance.shuffle(parts)
-    whole, entities = _whole(number)
+    full_history, entities = _whole(number)
     history = translate_history(parts)
-    assert history.runs == whole.runs
-    assert history.processes == whole.processes
+    assert history.runs == full_history.runs
+    assert history.processes == full_history.processes
     assert _entities(history) == entities
     return len(parts)
 
 
 def split(events: Sequence[Event], chance: random.Random) -> list[Event]:
     """Split some events into two, each with a part of the data sets."""
-    found: list[Event] = []
+    split_events: list[Event] = []
     for event in events:
         if event.body is None or chance.random() < _HALF:
-            found.append(event)
+            split_events.append(event)
             continue
         sides: list[dict[str, list[Dataset]]] = [{"inputs": [], "outputs": []}, {"inputs": [], "outputs": []}]
         for place, datasets in (("inputs", event.body.inputs), ("outputs", event.body.outputs)):
             for dataset in datasets or ():
                 chance.choice(sides)[place].append(dataset)
-        found += [
+        split_events += [
             replace(event, body=replace(event.body, **{key: tuple(own_datasets) for key, own_datasets in side.items()}))
             for side in sides
         ]
-    return found
+    return split_events

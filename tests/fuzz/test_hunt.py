@@ -34,18 +34,18 @@ def test_a_planted_failure_is_found_written_and_replayed(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_seed_gives_the_same_damage_again(way: str) -> None:
-    first, again, other = (WAYS[way](random.Random(seed), corpus()) for seed in ("1:x:0", "1:x:0", "1:x:1"))
-    assert first == again
+    first, repetition, other = (WAYS[way](random.Random(seed), corpus()) for seed in ("1:x:0", "1:x:0", "1:x:1"))
+    assert first == repetition
     assert first != other
     assert not set(first) <= {raw for run in corpus().runs for raw in run}
 
 
 def test_damage_does_not_change_the_inserted_values() -> None:
     """The next case must find the same values."""
-    before = repr(JUNK)
+    text_before = repr(JUNK)
     for number in range(300):
         WAYS["structure"](random.Random(number), corpus())
-    assert repr(JUNK) == before
+    assert repr(JUNK) == text_before
 
 
 def test_the_command_line_prints_seed_and_speed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,10 +26,10 @@ def test_splitting_loses_nothing() -> None:
 
 def _facts(events: list[Event]) -> set[str]:
     """Return the content of the events, independent of the event: the data sets one by one, and the rest."""
-    found = set()
+    facts = set()
     for event in events:
         assert event.body
         datasets = [*(event.body.inputs or ()), *(event.body.outputs or ())]
-        found |= {f"{event.run_id} {event.time} {dataset}" for dataset in datasets}
-        found.add(repr((replace(event, body=None), event.body.run, event.body.job)))
-    return found
+        facts |= {f"{event.run_id} {event.time} {dataset}" for dataset in datasets}
+        facts.add(repr((replace(event, body=None), event.body.run, event.body.job)))
+    return facts

@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def _report(name: str, run: Run, calm: Run) -> bool:
-    ratio, arrived = run.well / calm.well, run.held == calm.held and not run.left
+    ratio, arrived = run.well / calm.well, run.held == calm.held and not run.number_left
     figures = (run.total, run.well, f"{ratio:.2f}x", f"{run.minutes:.1f}", "all" if arrived else "NOT ALL")
     sys.stdout.write(_FORM.format(name, *figures))
     sys.stdout.flush()

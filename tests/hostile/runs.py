@@ -71,12 +71,12 @@ class Renewing:
 class Run:
     """One complete publishing. `total`: all calls to the catalog; `well`: successful ones; `searches` among these."""
 
-    done: Published
+    published: Published
     total: int
     well: int
     held: dict[str, ProcessEntity]
     storage: MemoryStorage
-    left: int
+    number_left: int
     minutes: float
 
 
@@ -86,11 +86,11 @@ def publish_all_against(server: TroubledCatalog, *troubles: str, search: bool = 
     server.reset(types=True)
     server.reset_calls()
     server.have_troubles(*troubles)
-    storage, clock, done = MemoryStorage(), Time(), Published()
+    storage, clock, publish_result = MemoryStorage(), Time(), Published()
     for number in range(PROCESSES):
         bodies = write(f"r{number}", f"app{number}", "10:00", f"/in{number}", sink=f"/out{number}")
         post_and_settle(storage, *(body.replace(b'"file"', LAKE) if search else body for body in bodies))
-    how = PublishOptions(
+    options = PublishOptions(
         batch=BATCH,
         call_bound=timedelta(seconds=EFFORT.bound),
         patience=SupersessionPolicy(quiet=timedelta(days=100_000)),
@@ -108,7 +108,7 @@ def publish_all_against(server: TroubledCatalog, *troubles: str, search: bool = 
     catalog = AtlasCatalog(client)
     struck: dict[str, int] = {}
     for number in range(ROUNDS):
-        done.add(publish(storage, catalog, how))
+        publish_result.add(publish(storage, catalog, options))
         if not read_queue(storage).entries:
             break
         clock.passed += 60
@@ -119,7 +119,7 @@ def publish_all_against(server: TroubledCatalog, *troubles: str, search: bool = 
     calls = server.calls()["by_outcome"]
     server.have_troubles()
     unheard = sum(count for trouble, count in struck.items() if trouble.startswith(("lost", "cut")))
-    names = [process.qualified_name for process, _ in recorded(storage, how)]
+    names = [process.qualified_name for process, _ in recorded(storage, options)]
     client.close()
     plain = SteadyAtlasClient(
         server.endpoint,
@@ -131,12 +131,12 @@ def publish_all_against(server: TroubledCatalog, *troubles: str, search: bool = 
     }
     plain.close()
     return Run(
-        done=done,
+        published=publish_result,
         total=sum(count for answers in calls.values() for count in answers.values()),
         well=sum(count for answers in calls.values() for code, count in answers.items() if code < "3") - unheard,
         held=held_process_entities,
         storage=storage,
-        left=len(read_queue(storage).entries),
+        number_left=len(read_queue(storage).entries),
         minutes=clock.passed / 60,
     )
 

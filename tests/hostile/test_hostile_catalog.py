@@ -35,7 +35,7 @@ def server(troubled_server: TroubledCatalog) -> Iterator[TroubledCatalog]:
 def test_all_lineage_arrives_in_few_calls(server: TroubledCatalog, calm: Run, troubles: tuple[str, ...]) -> None:
     run = publish_all_against(server, *troubles)
     assert run.held == calm.held
-    assert run.left == 0
+    assert run.number_left == 0
     assert status(run.storage).waiting == 0
     assert run.well <= 2 * calm.well, f"{run.well} of {run.total} calls, {calm.well} when it is calm"
 
@@ -47,7 +47,7 @@ def test_searching_progresses_however_few_calls_succeed_in_a_row(
     """A batch takes more calls than the catalog answers before it throttles: partial results must be kept."""
     run = publish_all_against(server, *HOSTILE[name], search=True)
     assert run.held == calm_searching.held
-    assert run.left == 0
+    assert run.number_left == 0
     assert run.well <= 2 * calm_searching.well, f"{run.well} of {run.total} calls, {calm_searching.well} when calm"
 
 
@@ -57,11 +57,11 @@ def test_one_refused_entity_does_not_affect_the_others(
 ) -> None:
     run = publish_all_against(server, *troubles, heal_after=HEALED_AFTER)
     assert run.held == calm.held
-    assert run.left == 0
-    assert run.done.refused >= 1
+    assert run.number_left == 0
+    assert run.published.refused >= 1
     assert run.well <= 2 * calm.well
 
 
 def test_the_calm_run_writes_each_process_once_in_full_calls(calm: Run) -> None:
-    assert (calm.done.written, calm.done.refused, len(calm.held)) == (PROCESSES, 0, PROCESSES)
+    assert (calm.published.written, calm.published.refused, len(calm.held)) == (PROCESSES, 0, PROCESSES)
     assert calm.total <= PROCESSES / BATCH * 6

@@ -77,13 +77,15 @@ class AzureStandIn:
         Each answer is the command's JSON before `--query`, or a Failure. Calls get the answers in turn; the last one
         repeats. A later entry for the same calls takes precedence over an earlier one.
         """
-        wanted = {"--" + name.replace("_", "-"): value for name, value in options.items()}
-        given = [
+        expected_options = {"--" + name.replace("_", "-"): value for name, value in options.items()}
+        encoded_answers = [
             {"error": answer.text(), "exit": answer.exit_code} if isinstance(answer, Failure) else {"json": answer}
             for answer in answers or (None,)
         ]
         counter = f"answered-{len(self._answers)}"
-        self._answers.insert(0, {"command": command.split(), "options": wanted, "answers": given, "id": counter})
+        self._answers.insert(
+            0, {"command": command.split(), "options": expected_options, "answers": encoded_answers, "id": counter}
+        )
         self._save()
 
     def outputs(self, group: str, values: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> None:
@@ -91,22 +93,24 @@ class AzureStandIn:
 
         As `az deployment group list` shows it, after the deployment of one of its modules.
         """
-        given = {"environmentName": "lineage", "purviewAccountName": "pv"} if parameters is None else parameters
+        parameter_values = (
+            {"environmentName": "lineage", "purviewAccountName": "pv"} if parameters is None else parameters
+        )
         outputs = {changed_case(name): {"type": "String", "value": value} for name, value in values.items()}
         properties = {
             "provisioningState": "Succeeded",
             "timestamp": "2026-11-20T10:01:00.123456+00:00",
-            "parameters": {name: {"value": value} for name, value in given.items()},
+            "parameters": {name: {"value": value} for name, value in parameter_values.items()},
             "outputs": outputs,
         }
         module = {"provisioningState": "Succeeded", "timestamp": "2026-11-20T10:02:00+00:00", "parameters": {}}
-        made = [{"name": "roles-x", "properties": module}, {"name": "throughline", "properties": properties}]
-        self.answer("deployment group list", made, resource_group=group)
+        deployments = [{"name": "roles-x", "properties": module}, {"name": "throughline", "properties": properties}]
+        self.answer("deployment group list", deployments, resource_group=group)
 
-    def environment(self, **more: str) -> dict[str, str]:
+    def environment(self, **variables: str) -> dict[str, str]:
         """Return an environment in which `az` is this stand-in."""
         path = os.pathsep.join([str(self.folder), os.environ.get("PATH", os.defpath)])
-        return {"PATH": path, **more}
+        return {"PATH": path, **variables}
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -135,7 +139,7 @@ def changed_case(name: str) -> str:
 def serve(folder: str) -> int:
     """Run the program: record and answer one call."""
     place = Path(folder)
-    arguments = [_content(each) if each.startswith("@") else each for each in sys.argv[1:]]
+    arguments = [_content(argument) if argument.startswith("@") else argument for argument in sys.argv[1:]]
     with (place / "calls.jsonl").open("a") as notes:
         notes.write(json.dumps(arguments) + "\n")
     call = _call(arguments)

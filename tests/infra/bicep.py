@@ -115,40 +115,42 @@ def read(path: Path, source: str | None = None) -> File:
 
 def problems(file: File, source_of: dict[Path, str] | None = None) -> list[str]:
     """Yield the problems of a file, one sentence each."""
-    found = [f"{use.line}: syntax error at {use.name!r}" for use in file.syntax]
+    messages = [f"{use.line}: syntax error at {use.name!r}" for use in file.syntax]
     known_symbols = file.symbols | _BUILT_IN
-    found += [f"{use.line}: nothing is called {use.name}" for use in file.uses if use.name not in known_symbols]
-    used = {use.name for use in file.uses}
-    found += [
-        f"{name} is declared and not used" for name in sorted({*file.params, *file.variables} - used - file.exports)
+    messages += [f"{use.line}: nothing is called {use.name}" for use in file.uses if use.name not in known_symbols]
+    used_names = {use.name for use in file.uses}
+    messages += [
+        f"{name} is declared and not used"
+        for name in sorted({*file.params, *file.variables} - used_names - file.exports)
     ]
-    found += [
+    messages += [
         f"{use.line}: there is no file {use.name}" for use in file.loads if not (file.path.parent / use.name).is_file()
     ]
-    found += [f"{name} is imported and not used" for name in sorted(set(file.imports) - used)]
+    messages += [f"{name} is imported and not used" for name in sorted(set(file.imports) - used_names)]
     for name, source in file.imports.items():
         target = file.path.parent / source.name
         if not target.is_file():
-            found.append(f"{source.line}: there is no file {source.name}")
+            messages.append(f"{source.line}: there is no file {source.name}")
         elif name not in read(target).exports:
-            found.append(f"{source.line}: {source.name} exports no {name}")
+            messages.append(f"{source.line}: {source.name} exports no {name}")
     modules: dict[str, File] = {}
     for name, module in file.modules.items():
         target = (file.path.parent / module.path).resolve()
         if not target.is_file():
-            found.append(f"{module.line}: there is no file {module.path}")
+            messages.append(f"{module.line}: there is no file {module.path}")
             continue
         modules[name] = read(target, (source_of or {}).get(target))
-        wanted = modules[name].params
-        found += [
-            f"{module.line}: {module.path} has no parameter {each}" for each in sorted(module.given - set(wanted))
+        parameters = modules[name].params
+        messages += [
+            f"{module.line}: {module.path} has no parameter {parameter}"
+            for parameter in sorted(module.given - set(parameters))
         ]
-        missing = {each for each, needed in wanted.items() if needed} - module.given
-        found += [f"{module.line}: {module.path} is not given {each}" for each in sorted(missing)]
+        missing = {parameter for parameter, needed in parameters.items() if needed} - module.given
+        messages += [f"{module.line}: {module.path} is not given {parameter}" for parameter in sorted(missing)]
     for name, use in file.outputs_used:
         if name in modules and use.name not in modules[name].outputs:
-            found.append(f"{use.line}: {file.modules[name].path} has no output {use.name}")
-    return found
+            messages.append(f"{use.line}: {file.modules[name].path} has no output {use.name}")
+    return messages
 
 
 def _declare(file: File, statement: tree_sitter.Node) -> None:
@@ -167,8 +169,8 @@ def _declare(file: File, statement: tree_sitter.Node) -> None:
         file.resources[name] = _text(statement.named_children[1]).strip("'")
     elif kind == "modules":
         path = _text(statement.named_children[1]).strip("'")
-        given = frozenset(_keys(_property(statement, "params")))
-        file.modules[name] = Module(line=statement.start_point.row + 1, path=path, given=given)
+        parameter_names = frozenset(_keys(_property(statement, "params")))
+        file.modules[name] = Module(line=statement.start_point.row + 1, path=path, given=parameter_names)
     else:
         getattr(file, kind).add(name)
 
@@ -199,7 +201,7 @@ def _local_names(statement: tree_sitter.Node) -> set[str]:
         elif node.type in {"for_statement", "parameter"} and node.named_children[0].type == "identifier":
             names.add(_text(node.named_children[0]))
         elif node.type == "lambda_expression":
-            names.update(_text(each) for each in _walk(node.named_children[0]) if each.type == "identifier")
+            names.update(_text(child) for child in _walk(node.named_children[0]) if child.type == "identifier")
     return names
 
 
@@ -220,7 +222,7 @@ def _note_load(file: File, node: tree_sitter.Node) -> None:
 
 def _property(node: tree_sitter.Node, name: str) -> tree_sitter.Node | None:
     """Return the value of a property of the outermost object."""
-    body = next((each for each in _walk(node) if each.type == "object"), None)
+    body = next((child for child in _walk(node) if child.type == "object"), None)
     for each in body.named_children if body else ():
         if each.type == "object_property" and _text(each.named_children[0]) == name:
             return each.named_children[-1]
@@ -228,9 +230,9 @@ def _property(node: tree_sitter.Node, name: str) -> tree_sitter.Node | None:
 
 
 def _keys(node: tree_sitter.Node | None) -> Iterator[str]:
-    for each in node.named_children if node else ():
-        if each.type == "object_property":
-            yield _text(each.named_children[0]).strip("'")
+    for child in node.named_children if node else ():
+        if child.type == "object_property":
+            yield _text(child.named_children[0]).strip("'")
 
 
 def _walk(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:

@@ -61,17 +61,17 @@ class Snapshot:
     def settings(self, site: str) -> Mapping[str, str]:
         """Return the app settings of the app or slot (`receiver/staging`) whose name contains this."""
         app, _, slot = site.partition("/")
-        for each in self.resources:
-            name = str(each["name"]).split("/")
+        for resource in self.resources:
+            name = str(resource["name"]).split("/")
             if name[-1] == "appsettings" and f"-{app}-" in name[0] and name[1:-1] == ([slot] if slot else []):
-                properties: Mapping[str, str] = each["properties"]
+                properties: Mapping[str, str] = resource["properties"]
                 return properties
         raise LookupError(site)
 
     def body(self, app: str) -> Mapping[str, Any]:
         """An app's properties."""
-        (found,) = [each for each in self.of("Microsoft.Web/sites") if f"-{app}-" in each["name"]]
-        properties: Mapping[str, Any] = found["properties"]
+        (site,) = [resource for resource in self.of("Microsoft.Web/sites") if f"-{app}-" in resource["name"]]
+        properties: Mapping[str, Any] = site["properties"]
         return properties
 
     @property
@@ -80,11 +80,11 @@ class Snapshot:
         return frozenset(self._rights())
 
     def _rights(self) -> Iterator[Right]:
-        for each in self.of("Microsoft.Authorization/roleAssignments"):
+        for assignment in self.of("Microsoft.Authorization/roleAssignments"):
             yield Right(
-                identity=_identity(each["properties"]["principalId"]),
-                role=_NAMES[each["properties"]["roleDefinitionId"].rpartition("/")[2]],
-                scope=each["id"].rpartition(_ASSIGNMENT)[0].removeprefix(f"{GROUP}/providers/"),
+                identity=_identity(assignment["properties"]["principalId"]),
+                role=_NAMES[assignment["properties"]["roleDefinitionId"].rpartition("/")[2]],
+                scope=assignment["id"].rpartition(_ASSIGNMENT)[0].removeprefix(f"{GROUP}/providers/"),
             )
 
     def reaching(self, identity: str, scope: str) -> set[str]:
@@ -98,9 +98,9 @@ class Snapshot:
 
 def _identity(principal: str) -> str:
     """Return whose id a principal's expression gives: an app's, the topic's, or the given group of operators."""
-    found = _IDENTITY.search(principal)
-    assert found, principal
-    return found[1] or ("topic" if "systemTopics" in principal else "operators")
+    match = _IDENTITY.search(principal)
+    assert match, principal
+    return match[1] or ("topic" if "systemTopics" in principal else "operators")
 
 
 def evaluated(folder: Path, template: Path, parameters: Mapping[str, Any]) -> subprocess.CompletedProcess[str]:
@@ -115,24 +115,24 @@ def evaluated(folder: Path, template: Path, parameters: Mapping[str, Any]) -> su
 
 def snapshot(folder: Path, template: Path, parameters: Mapping[str, Any]) -> Snapshot:
     """Return the snapshot of a compiled template with these parameters."""
-    done = evaluated(folder, template, parameters)
-    assert done.returncode == 0, done.stdout + done.stderr
+    outcome = evaluated(folder, template, parameters)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     return _read(folder / "given.snapshot.json")
 
 
 def snapshot_of(file: Path, environment: Mapping[str, str]) -> Snapshot:
     """Return the snapshot of a file of parameters, with these environment variables."""
-    done = bicep("snapshot", file, "--mode", "overwrite", *_PLACE, environment=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
+    outcome = bicep("snapshot", file, "--mode", "overwrite", *_PLACE, environment=environment)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     return _read(file.with_suffix(".snapshot.json"))
 
 
 def _read(file: Path) -> Snapshot:
-    found = json.loads(file.read_text())
+    document = json.loads(file.read_text())
     return Snapshot(
-        resources=tuple(found["predictedResources"]),
-        outputs=found["outputs"],
-        diagnostics=tuple(found["diagnostics"]),
+        resources=tuple(document["predictedResources"]),
+        outputs=document["outputs"],
+        diagnostics=tuple(document["diagnostics"]),
     )
 
 
@@ -141,5 +141,5 @@ def _literal(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_literal, value)) + "]"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"'{key}': {_literal(each)}" for key, each in value.items()) + " }"
+        return "{ " + ", ".join(f"'{key}': {_literal(item)}" for key, item in value.items()) + " }"
     return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else f"'{value}'"

@@ -50,8 +50,8 @@ def unknown(value: Any, place: str = "") -> Iterator[str]:
             else:
                 yield from unknown(inside, f"{place}.{key}".lstrip("."))
     elif isinstance(value, list):
-        for each in value:
-            yield from unknown(each, place)
+        for element in value:
+            yield from unknown(element, place)
 
 
 SOURCE = (ROOT / "azure.yaml").read_text()
@@ -110,6 +110,6 @@ def test_the_deployment_reads_existing_outputs() -> None:
     read_by_program = set(re.findall(r'\boutput\("(\w+)"\)', program))
     assert {"RECEIVER_NAME", "RECEIVER_SLOT", "WORKER_NAME", "DELIVERY", "EVENT_TOPIC_NAME"} <= read_by_program
     assert read_by_program - OPTIONAL <= read(INFRA / "main.bicep").outputs
-    given = set(re.findall(r'f"(\w+)=\{target', (ROOT / "throughline/cli/deploy/worker.py").read_text()))
+    output_names = set(re.findall(r'f"(\w+)=\{target', (ROOT / "throughline/cli/deploy/worker.py").read_text()))
     subscription = read(INFRA / "subscription.bicep").params
-    assert {name for name, needed in subscription.items() if needed} <= given <= set(subscription)
+    assert {name for name, needed in subscription.items() if needed} <= output_names <= set(subscription)

@@ -99,17 +99,17 @@ def test_an_error_has_code_exit_code_command_and_advice(stand_in: AzureStandIn, 
 
 def test_the_error_for_a_missing_az_names_its_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(AzureCliError, match="Install the Azure CLI") as caught:
+    with pytest.raises(AzureCliError, match="Install the Azure CLI") as error_info:
         AzureCli().json("version")
-    assert caught.value.exit_code == 127
+    assert error_info.value.exit_code == 127
 
 
 def test_secrets_stay_out_of_errors(stand_in: AzureStandIn) -> None:
     stand_in.answer("keyvault secret set", Failure(message="Refused: https://host/hook?code=hunter2&x=1"))
-    with pytest.raises(AzureCliError) as caught:
+    with pytest.raises(AzureCliError) as error_info:
         AzureCli().json("keyvault", "secret", "set", "--value", "hunter2", "--name", "https://h/?code=hunter2")
-    assert "hunter2" not in f"{caught.value} {caught.value.command}"
-    assert "&x=1" in str(caught.value)
+    assert "hunter2" not in f"{error_info.value} {error_info.value.command}"
+    assert "&x=1" in str(error_info.value)
 
 
 def test_invalid_json_from_az_is_an_error(stand_in: AzureStandIn) -> None:

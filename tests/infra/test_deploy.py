@@ -87,7 +87,7 @@ def az(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AzureStandIn:
 @contextmanager
 def receiver_at(*statuses: int, token: str = "") -> Iterator[str]:
     """Serve a receiver that answers with each status in turn; the last one repeats. A 400 needs key and token."""
-    left = list(statuses)
+    remaining_statuses = list(statuses)
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -98,7 +98,7 @@ def receiver_at(*statuses: int, token: str = "") -> Iterator[str]:
             self.end_headers()
 
         def do_POST(self) -> None:
-            status = left.pop(0) if len(left) > 1 else left[0]
+            status = remaining_statuses.pop(0) if len(remaining_statuses) > 1 else remaining_statuses[0]
             allowed = not token or self.headers["Authorization"] == f"Bearer {token}"
             if status == 400 and not (allowed and self.headers["x-functions-key"] == KEY):
                 status = 401
@@ -155,8 +155,8 @@ def test_the_outputs_of_a_deployment_determine_the_targets(az: AzureStandIn, tmp
     archive = package(tmp_path)
     with receiver_at(400) as url:
         az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url})
-        done = deploy(az, "rg", "--subscription", "sub", "--package", str(archive))
-    assert done.returncode == 0, done.stderr
+        outcome = deploy(az, "rg", "--subscription", "sub", "--package", str(archive))
+    assert outcome.returncode == 0, outcome.stderr
     assert changes(az) == [
         (ZIP, "func-worker"),
         ("deployment group create", "subscription-func-worker"),
@@ -165,40 +165,40 @@ def test_the_outputs_of_a_deployment_determine_the_targets(az: AzureStandIn, tmp
     assert {call.options["--subscription"] for call in az.calls} == {"sub"}
     assert {call.options["--src"] for call in az.of(ZIP)} == {str(archive)}
     assert {call.options["--build-remote"] for call in az.of(ZIP)} == {"false"}
-    (made,) = az.of("deployment group create")
-    assert made.options["--template-file"] == str(ROOT / "infra/subscription.bicep")
-    assert made.options["--parameters"] == "topicName=evgt-lineage workerName=func-worker"
+    (create_call,) = az.of("deployment group create")
+    assert create_call.options["--template-file"] == str(ROOT / "infra/subscription.bicep")
+    assert create_call.options["--parameters"] == "topicName=evgt-lineage workerName=func-worker"
 
 
 def test_the_deployment_prints_the_remaining_steps(az: AzureStandIn, tmp_path: Path) -> None:
     with receiver_at(400) as url:
         az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url})
-        done = deploy(az, "rg", "--environment", "lineage", "--package", str(package(tmp_path)))
-    assert f"{url}/api/v1/lineage (RECEIVER in docs/operate/deploy.md is func-receiver)" in done.stdout
-    assert "The storage account: stabc" in done.stdout
-    assert "throughline purview grant --account PURVIEW --collection COLLECTION --principal 0000-1111" in done.stdout
-    assert KEY not in done.stdout + done.stderr
+        outcome = deploy(az, "rg", "--environment", "lineage", "--package", str(package(tmp_path)))
+    assert f"{url}/api/v1/lineage (RECEIVER in docs/operate/deploy.md is func-receiver)" in outcome.stdout
+    assert "The storage account: stabc" in outcome.stdout
+    assert "throughline purview grant --account PURVIEW --collection COLLECTION --principal 0000-1111" in outcome.stdout
+    assert KEY not in outcome.stdout + outcome.stderr
 
 
 def page_beside(archive: Path) -> Path:
     """Write a package of the lineage page beside one of the functions."""
-    beside = archive.with_name(f"{archive.stem}-lineage.zip")
-    with zipfile.ZipFile(beside, "w") as written_archive:
+    page_archive = archive.with_name(f"{archive.stem}-lineage.zip")
+    with zipfile.ZipFile(page_archive, "w") as written_archive:
         written_archive.writestr("lineage_function/function.json", "{}")
-    return beside
+    return page_archive
 
 
 def test_the_lineage_page_is_deployed_last(az: AzureStandIn, tmp_path: Path) -> None:
     archive = package(tmp_path)
-    beside = page_beside(archive)
+    page_archive = page_beside(archive)
     with receiver_at(400) as url:
         page = {"LINEAGE_NAME": "func-lineage", "LINEAGE_URL": f"{url}/page"}
         az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url} | page)
-        done = deploy(az, "rg", "--package", str(archive))
-    assert done.returncode == 0, done.stderr
-    assert f"The lineage page:    {url}/page" in done.stdout
+        outcome = deploy(az, "rg", "--package", str(archive))
+    assert outcome.returncode == 0, outcome.stderr
+    assert f"The lineage page:    {url}/page" in outcome.stdout
     assert [name for command, name in changes(az) if command == ZIP] == ["func-worker", "func-receiver", "func-lineage"]
-    assert az.of(ZIP)[-1].options["--src"] == str(beside)
+    assert az.of(ZIP)[-1].options["--src"] == str(page_archive)
 
 
 @pytest.mark.usefixtures("az")
@@ -225,20 +225,20 @@ def test_a_lineage_page_that_asks_nobody_to_sign_in_is_an_error(tmp_path: Path, 
 
 def test_a_missing_package_of_the_lineage_page_is_reported_before_any_change(az: AzureStandIn, tmp_path: Path) -> None:
     az.outputs("rg", OUTPUTS | {"LINEAGE_NAME": "func-lineage", "LINEAGE_URL": "https://page"})
-    done = deploy(az, "rg", "--package", str(package(tmp_path)))
-    assert (done.returncode, changes(az)) == (1, [])
-    assert "blobTrigger-bbb-lineage.zip is no package of it" in done.stderr
-    assert "--app lineage" in done.stderr
+    outcome = deploy(az, "rg", "--package", str(package(tmp_path)))
+    assert (outcome.returncode, changes(az)) == (1, [])
+    assert "blobTrigger-bbb-lineage.zip is no package of it" in outcome.stderr
+    assert "--app lineage" in outcome.stderr
 
 
 def test_outputs_and_subscription_of_azd_are_used(az: AzureStandIn, tmp_path: Path) -> None:
     queue = package(tmp_path, "queueTrigger")
     with receiver_at(400) as url:
-        given = OUTPUTS | {"RECEIVER_URL": url, "DELIVERY": "queue"}
-        done = deploy(
-            az, AZURE_RESOURCE_GROUP="rg", AZURE_SUBSCRIPTION_ID="azd's", THROUGHLINE_PACKAGE=str(queue), **given
+        azd_outputs = OUTPUTS | {"RECEIVER_URL": url, "DELIVERY": "queue"}
+        outcome = deploy(
+            az, AZURE_RESOURCE_GROUP="rg", AZURE_SUBSCRIPTION_ID="azd's", THROUGHLINE_PACKAGE=str(queue), **azd_outputs
         )
-    assert done.returncode == 0, done.stderr
+    assert outcome.returncode == 0, outcome.stderr
     assert not az.of("deployment")  # no outputs are read, no subscription is created
     assert {call.options["--subscription"] for call in az.calls} == {"azd's"}
     assert changes(az) == [(ZIP, "func-worker"), (ZIP, "func-receiver")]
@@ -247,8 +247,8 @@ def test_outputs_and_subscription_of_azd_are_used(az: AzureStandIn, tmp_path: Pa
 def test_variables_of_another_environment_in_the_shell_are_not_used(az: AzureStandIn, tmp_path: Path) -> None:
     with receiver_at(400) as url:
         az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url})
-        done = deploy(az, "rg", "--package", str(package(tmp_path)), RECEIVER_NAME="func-of-yesterday")
-    assert done.returncode == 0, done.stderr
+        outcome = deploy(az, "rg", "--package", str(package(tmp_path)), RECEIVER_NAME="func-of-yesterday")
+    assert outcome.returncode == 0, outcome.stderr
     assert not any("func-of-yesterday" in call.arguments for call in az.calls)
 
 
@@ -257,39 +257,39 @@ def test_a_receiver_that_asks_for_a_token_of_entra_id_is_asked_with_one(az: Azur
     az.answer("account get-access-token", {"accessToken": bearer}, scope="api://the-receiver/.default")
     with receiver_at(400, token=bearer) as url:
         az.outputs("rg", OUTPUTS | {"RECEIVER_URL": url, "ENTRA_APPLICATION_ID": "the-receiver"})
-        done = deploy(az, "rg", "--package", str(package(tmp_path)))
-    assert done.returncode == 0, done.stderr
-    assert bearer not in done.stdout + done.stderr
+        outcome = deploy(az, "rg", "--package", str(package(tmp_path)))
+    assert outcome.returncode == 0, outcome.stderr
+    assert bearer not in outcome.stdout + outcome.stderr
 
 
 def test_without_a_token_nothing_is_deployed_unless_it_is_not_to_be_asked(az: AzureStandIn, tmp_path: Path) -> None:
     az.answer("account get-access-token", Failure(message="AADSTS65001: The user has not consented"))
     az.outputs("rg", OUTPUTS | {"ENTRA_APPLICATION_ID": "the-receiver"})
-    done = deploy(az, "rg", "--package", str(package(tmp_path)))
-    assert (done.returncode, changes(az)) == (1, [("account get-access-token", "")])
-    assert "entraCallers" in done.stderr
+    outcome = deploy(az, "rg", "--package", str(package(tmp_path)))
+    assert (outcome.returncode, changes(az)) == (1, [("account get-access-token", "")])
+    assert "entraCallers" in outcome.stderr
     assert deploy(az, "rg", "--package", str(package(tmp_path)), "--no-probe").returncode == 0
 
 
 def test_a_missing_group_is_refused_with_a_message(az: AzureStandIn) -> None:
-    done = deploy(az)
-    assert (done.returncode, az.calls) == (2, ())
-    assert "name the resource group, as in: python3 -m throughline.cli.deploy GROUP" in done.stderr
+    outcome = deploy(az)
+    assert (outcome.returncode, az.calls) == (2, ())
+    assert "name the resource group, as in: python3 -m throughline.cli.deploy GROUP" in outcome.stderr
 
 
 @pytest.mark.parametrize("name", sorted(set(OUTPUTS) - OPTIONAL))
 @pytest.mark.parametrize("value", ["", " ", None])
 def test_an_output_without_a_value_ends_the_deployment_with_a_message(name: str, value: str | None) -> None:
-    given = {each: text for each, text in OUTPUTS.items() if each != name or value is not None}
+    azd_outputs = {key: text for key, text in OUTPUTS.items() if key != name or value is not None}
     with pytest.raises(DeployError, match=rf"has no value for {name}, .* Run: azd provision"):
-        from_azd(given | ({name: value} if value is not None else {}))
+        from_azd(azd_outputs | ({name: value} if value is not None else {}))
 
 
 def test_a_missing_output_is_reported_before_any_change(az: AzureStandIn, tmp_path: Path) -> None:
     az.outputs("rg", OUTPUTS | {"WORKER_NAME": ""})
-    done = deploy(az, "rg", "--package", str(package(tmp_path)))
-    assert done.returncode == 1
-    assert "The deployment throughline has no value for WORKER_NAME" in done.stderr
+    outcome = deploy(az, "rg", "--package", str(package(tmp_path)))
+    assert outcome.returncode == 1
+    assert "The deployment throughline has no value for WORKER_NAME" in outcome.stderr
     assert changes(az) == []
 
 
@@ -300,9 +300,9 @@ def test_an_unknown_delivery_is_refused() -> None:
 
 
 def test_a_package_for_another_delivery_is_refused(az: AzureStandIn, tmp_path: Path) -> None:
-    done = deploy(az, "rg", "--package", str(package(tmp_path, "queueTrigger")))
-    assert done.returncode == 1
-    assert "was made for queue, but this deployment delivers events by eventGrid" in done.stderr
+    outcome = deploy(az, "rg", "--package", str(package(tmp_path, "queueTrigger")))
+    assert outcome.returncode == 1
+    assert "was made for queue, but this deployment delivers events by eventGrid" in outcome.stderr
     assert changes(az) == []
     archive = package(tmp_path)
     assert checked(archive, "eventGrid") == Package(archive=archive, digest=NEW, delivery="eventGrid")
@@ -315,12 +315,12 @@ def test_the_subscription_waits_for_the_key_of_the_extension(az: AzureStandIn, t
     """The host creates it after loading the extension; until then it refuses, or has none."""
     loading: dict[str, dict[str, str]] = {"systemKeys": {}, "functionKeys": {}}
     az.answer(KEYS, STARTING, loading, loading, {"systemKeys": {EXTENSION_KEY: "secret"}}, name="func-worker")
-    shown = io.StringIO()
-    deploy_worker(AzureCli(), target(), package(tmp_path), limits=LONG_WAIT, progress=Progress(shown))
+    progress_text = io.StringIO()
+    deploy_worker(AzureCli(), target(), package(tmp_path), limits=LONG_WAIT, progress=Progress(progress_text))
     commands = [call.command for call in az.calls]
     assert commands == [ZIP, *[KEYS] * 4, "deployment group create"]
     assert all(call.options["--query"].startswith("length(") for call in az.of(KEYS))  # never the key itself
-    assert "wait for the worker's key blobs_extension: done" in shown.getvalue()
+    assert "wait for the worker's key blobs_extension: done" in progress_text.getvalue()
 
 
 def test_the_wait_for_a_missing_key_ends_with_the_next_step(az: AzureStandIn, tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ def test_the_probe_sends_the_key_in_a_header_and_reads_the_package_s_digest() ->
         seen_probe_answers = [post_nothing(f"{url}/api/v1/lineage", key) for key in (KEY, KEY, "", "wrong")]
         assert seen_probe_answers == [
             ProbeAnswer(status=400, package=NEW),
-            *(ProbeAnswer(status=each) for each in (503, 401, 401)),
+            *(ProbeAnswer(status=status) for status in (503, 401, 401)),
         ]
         assert post_nothing(f"{url}/elsewhere", KEY).status == 404
     assert post_nothing(f"{url}/api/v1/lineage", KEY).status == 0  # nothing listens there any more
@@ -380,8 +380,10 @@ def test_a_swap_is_done_by_commands_of_az_with_no_key_among_their_words(az: Azur
         az.answer("rest", {}, method="delete", url=f"{keys}/old?api-version={WEB_API}")
         az.answer(RESTART)
         az.answer("functionapp show", {"defaultHostName": "127.0.0.1:9"})
-        done = deploy(az, "rg", "--package", str(package(tmp_path)), "--wait", "0.1")
-    assert "Production still runs the version before, and was not touched." in done.stderr, "the slot has no TLS here"
+        outcome = deploy(az, "rg", "--package", str(package(tmp_path)), "--wait", "0.1")
+    assert "Production still runs the version before, and was not touched." in outcome.stderr, (
+        "the slot has no TLS here"
+    )
     (put,) = [call for call in az.of("rest") if call.options["--method"] == "put"]
     assert json.loads(put.options["--body"]) == {"properties": {"name": "default", "value": KEY}}
     assert [call.options["--url"] for call in az.of("rest") if call.options["--method"] == "delete"]
@@ -390,7 +392,7 @@ def test_a_swap_is_done_by_commands_of_az_with_no_key_among_their_words(az: Azur
 
 def test_ctrl_c_ends_the_deployment_with_a_message_and_without_processes(az: AzureStandIn, tmp_path: Path) -> None:
     (az.folder / "az").write_text('#!/bin/sh\necho $$ > "$0.pid"\nexec sleep 60\n')
-    started = subprocess.Popen(
+    deployment_process = subprocess.Popen(
         [sys.executable, "-c", _WITH_DEFAULT_SIGNALS, "rg", "--package", str(package(tmp_path))],
         cwd=ROOT,
         env=az.environment(),
@@ -400,11 +402,11 @@ def test_ctrl_c_ends_the_deployment_with_a_message_and_without_processes(az: Azu
     )
     note = az.folder / "az.pid"
     while not (note.exists() and note.read_text().strip()):
-        assert started.poll() is None
+        assert deployment_process.poll() is None
         time.sleep(0.02)
-    os.killpg(started.pid, signal.SIGINT)  # to the whole group, as a terminal does
-    _, output = started.communicate(timeout=60)
-    assert started.returncode == 130
+    os.killpg(deployment_process.pid, signal.SIGINT)  # to the whole group, as a terminal does
+    _, output = deployment_process.communicate(timeout=60)
+    assert deployment_process.returncode == 130
     assert "Running the same command again is safe." in output
     assert "Traceback" not in output
     deadline = time.monotonic() + 20
@@ -445,15 +447,15 @@ def test_progress_counts_seconds_on_a_terminal_and_only_start_and_end_in_a_log()
 
 
 def test_help_names_the_steps_and_shows_examples() -> None:
-    done = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, "-S", "-m", "throughline.cli.deploy", "--help"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "The worker goes before the swap because" in done.stdout
-    assert "python3 -m throughline.cli.deploy lineage --rollback" in done.stdout
+    assert "The worker goes before the swap because" in outcome.stdout
+    assert "python3 -m throughline.cli.deploy lineage --rollback" in outcome.stdout
 
 
 def test_the_deployment_can_be_imported_without_any_package() -> None:
@@ -464,7 +466,7 @@ def test_the_deployment_can_be_imported_without_any_package() -> None:
     assert "throughline.cli.deploy.packaging" in modules
     statements = f"import importlib, sys; sys.path.insert(0, {str(ROOT)!r}); "
     statements += f"[importlib.import_module(name) for name in {modules!r}]"
-    done = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, "-I", "-S", "-c", statements], capture_output=True, text=True, check=False, env={}
     )
-    assert done.returncode == 0, done.stderr
+    assert outcome.returncode == 0, outcome.stderr

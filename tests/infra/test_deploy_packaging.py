@@ -38,17 +38,17 @@ def test_the_package_is_built_after_an_interrupted_set_up_and_sets_up_once(check
     half = checkout / "build/packaging/half"
     half.parent.mkdir(parents=True)
     half.touch()
-    shown = io.StringIO()
-    archive = build("eventGrid", Progress(shown), root=checkout)
+    progress_text = io.StringIO()
+    archive = build("eventGrid", Progress(progress_text), root=checkout)
     assert archive == checkout / "build/package/throughline.zip"
     assert (read_package(archive).delivery, read_package(archive).digest) == ("eventGrid", package.digest)
     assert archive.read_bytes() == package.archive.read_bytes()
-    assert "install what makes the package (once): done" in shown.getvalue()
+    assert "install what makes the package (once): done" in progress_text.getvalue()
     assert not half.exists()
-    again = io.StringIO()
-    python = find_python(checkout, Progress(again))
+    second_progress = io.StringIO()
+    python = find_python(checkout, Progress(second_progress))
     assert python.is_relative_to(checkout / "build/packaging")
-    assert again.getvalue() == ""
+    assert second_progress.getvalue() == ""
 
 
 def test_the_python_of_make_setup_is_used(checkout: Path) -> None:

@@ -43,8 +43,8 @@ class Deployment:
         )
 
     def deploy(self, digest: str = NEW) -> None:
-        made = read_package(package(self.folder, digest=digest))
-        self.receiver.deploy(made, self._deploy_worker)
+        deployed_package = read_package(package(self.folder, digest=digest))
+        self.receiver.deploy(deployed_package, self._deploy_worker)
 
     def _deploy_worker(self, archive: Path) -> None:
         self.workers.append(read_package(archive).digest)
@@ -107,13 +107,14 @@ def test_a_swap_after_which_a_key_is_refused_is_undone_at_once(upgrade: Deployme
 
 
 @pytest.mark.parametrize(
-    ("fault", "seen"), [("broken", "500: the package fails"), ("dead", "503: the host is starting, or in error")]
+    ("fault", "expected_text"),
+    [("broken", "500: the package fails"), ("dead", "503: the host is starting, or in error")],
 )
 def test_a_package_that_fails_in_the_slot_reaches_neither_production_nor_the_worker(
-    upgrade: Deployment, fault: str, seen: str
+    upgrade: Deployment, fault: str, expected_text: str
 ) -> None:
     setattr(upgrade.azure, fault, frozenset({NEW}))
-    with pytest.raises(DeployError, match=rf"Production still runs the version before.*{seen}"):
+    with pytest.raises(DeployError, match=rf"Production still runs the version before.*{expected_text}"):
         upgrade.deploy()
     assert (upgrade.packages, upgrade.workers) == ((OLD, NEW), [])
     assert "swap" not in upgrade.azure.changes

@@ -76,7 +76,7 @@ def test_the_template_is_deployed_again_with_all_parameters_on_record(
     az: AzureStandIn, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One that is left out gets its default: shadow mode would end, settings and the alerts' address would be lost."""
-    given: dict[str, Any] = {
+    extra_parameters: dict[str, Any] = {
         "shadow": True,
         "settings": {"THROUGHLINE_SHOW_SQL": "true"},
         "instances": 3,
@@ -84,13 +84,15 @@ def test_the_template_is_deployed_again_with_all_parameters_on_record(
         "pythonVersion": "3.11",
         "secret": None,
     }
-    az.answer("deployment group list", [made("lineage-1", "20T10:00:00", PARAMETERS | given)])
+    az.answer("deployment group list", [made("lineage-1", "20T10:00:00", PARAMETERS | extra_parameters)])
     assert main(["rg", "--template", "--set", "retentionDays=60"], {}) == 0
     (call,) = az.of(CREATE)
     end = call.arguments.index("--only-show-errors")
     file, *changes = call.arguments[call.arguments.index("--parameters") + 1 : end]
-    kept = {name: each["value"] for name, each in json.loads(file)["parameters"].items()}
-    assert kept == PARAMETERS | {key: given[key] for key in ("shadow", "settings", "instances", "alertEmail")}
+    kept_parameters = {name: parameter["value"] for name, parameter in json.loads(file)["parameters"].items()}
+    assert kept_parameters == PARAMETERS | {
+        key: extra_parameters[key] for key in ("shadow", "settings", "instances", "alertEmail")
+    }
     assert changes == ["retentionDays=60"]
     assert "without pythonVersion, secret: done" in capsys.readouterr().err, "the template has them no longer"
 
@@ -114,8 +116,8 @@ def test_an_invented_or_unknown_value_is_refused(
 
 def test_the_deployment_on_record_is_deployed_by_az(az: AzureStandIn) -> None:
     az.answer("deployment group list", [made("throughline", "20T10:00:00")])
-    shown = io.StringIO()
-    deploy_template(AzureCli(), "rg", last_good(AzureCli(), "rg"), {}, Progress(shown))
+    progress_text = io.StringIO()
+    deploy_template(AzureCli(), "rg", last_good(AzureCli(), "rg"), {}, Progress(progress_text))
     (call,) = az.of(CREATE)
     assert call.options["--template-file"].endswith("infra/main.bicep")
-    assert "deploy infra/main.bicep with the parameters of throughline: done" in shown.getvalue()
+    assert "deploy infra/main.bicep with the parameters of throughline: done" in progress_text.getvalue()

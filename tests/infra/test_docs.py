@@ -32,8 +32,8 @@ TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULT
 
 def blocks(page: Path) -> list[str]:
     """Return the commands of a page's blocks, one string each, with continued lines joined."""
-    found = re.findall(r"^ *```\n(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL)
-    return [line.strip() for block in found for line in block.replace("\\\n", " ").splitlines()]
+    code_blocks = re.findall(r"^ *```\n(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [line.strip() for block in code_blocks for line in block.replace("\\\n", " ").splitlines()]
 
 
 def commands(page: Path) -> list[list[str]]:

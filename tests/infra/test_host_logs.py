@@ -81,9 +81,14 @@ def test_every_line_is_written_by_the_calling_thread() -> None:
     try:
         storage, telemetry = MemoryStorage(), Acts(write_line)
         for number in range(12):  # processes of their own, so that the publisher works on several at once
-            for kind, at in (("START", "10:00:00"), ("COMPLETE", "10:00:10")):
+            for kind, clock_time in (("START", "10:00:00"), ("COMPLETE", "10:00:10")):
                 body = event(
-                    f"run {number}", kind, at, inputs=["/in"], outputs=[f"/out/{number}"], application=f"app {number}"
+                    f"run {number}",
+                    kind,
+                    clock_time,
+                    inputs=["/in"],
+                    outputs=[f"/out/{number}"],
+                    application=f"app {number}",
                 )
                 receive(storage, body, most_bytes=10**6, telemetry=telemetry)
         sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry))

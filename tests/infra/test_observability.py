@@ -40,9 +40,11 @@ def test_no_diagnostic_setting_duplicates_stored_logs() -> None:
 
 
 def test_alerts_are_named_by_environment() -> None:
-    made = re.findall(r"^resource \w+ '[^']+' = (?!existing).*?^ +name: ([^\n]+)", ALERTS, re.DOTALL | re.MULTILINE)
-    assert len(made) == 7
-    assert all("${prefix}" in name or name in {"actionGroupName", "prefix"} for name in made)
+    resource_names = re.findall(
+        r"^resource \w+ '[^']+' = (?!existing).*?^ +name: ([^\n]+)", ALERTS, re.DOTALL | re.MULTILINE
+    )
+    assert len(resource_names) == 7
+    assert all("${prefix}" in name or name in {"actionGroupName", "prefix"} for name in resource_names)
 
 
 def test_the_throttling_alert_counts_every_kind_of_throttled_response() -> None:
@@ -66,8 +68,8 @@ if shutil.which("bicep"):  # it can't be installed everywhere
 
     def resources(folder: Path, **parameters: str) -> list[dict[str, Any]]:
         """Return the resources of main.bicep, by the compiler's snapshot."""
-        given = {"environmentName": "'prod'", "purviewAccountName": "'contoso'"} | parameters
-        body = "".join(f"param {name} = {value}\n" for name, value in given.items())
+        parameter_values = {"environmentName": "'prod'", "purviewAccountName": "'contoso'"} | parameters
+        body = "".join(f"param {name} = {value}\n" for name, value in parameter_values.items())
         file = folder / "main.bicepparam"
         file.write_text(f"using '{os.path.relpath(INFRA / 'main.bicep', folder)}'\n{body}")
         place = ["--subscription-id", str(UUID(int=1)), "--resource-group", "rg", "--location", "westeurope"]
@@ -87,45 +89,53 @@ if shutil.which("bicep"):  # it can't be installed everywhere
         """Another environment, with deletions logged."""
         return resources(tmp_path_factory.mktemp("test"), environmentName="'test'", logDeletes="true")
 
-    def names(found: list[dict[str, Any]], kind: str) -> set[str]:
-        return {each["name"] for each in found if each["type"] == kind}
+    def names(deployed_resources: list[dict[str, Any]], kind: str) -> set[str]:
+        return {resource["name"] for resource in deployed_resources if resource["type"] == kind}
 
     def test_two_environments_in_one_group_have_alerts_of_their_own(
         deployed: list[dict[str, Any]], beside: list[dict[str, Any]]
     ) -> None:
         for kind in ("scheduledQueryRules", "metricAlerts", "workbooks"):
-            mine, theirs = (names(each, f"Microsoft.Insights/{kind}") for each in (deployed, beside))
-            assert bool(mine)
-            assert len(mine) == len(theirs)
-            assert not mine & theirs
+            own_names, other_names = (
+                names(resource_list, f"Microsoft.Insights/{kind}") for resource_list in (deployed, beside)
+            )
+            assert bool(own_names)
+            assert len(own_names) == len(other_names)
+            assert not own_names & other_names
 
     def test_each_rule_mails_once_and_when_it_is_resolved(deployed: list[dict[str, Any]]) -> None:
-        rules = [each for each in deployed if each["type"] == "Microsoft.Insights/scheduledQueryRules"]
+        rules = [resource for resource in deployed if resource["type"] == "Microsoft.Insights/scheduledQueryRules"]
         assert len(rules) == len(RULES)
         for rule in rules:
-            what = rule["properties"]
-            assert (what["autoMitigate"], what["evaluationFrequency"], what["enabled"]) == (True, "PT5M", True)
-            assert len(what["actions"]["actionGroups"]) == 1
-            assert "prod" in what["displayName"]
+            properties = rule["properties"]
+            assert (properties["autoMitigate"], properties["evaluationFrequency"], properties["enabled"]) == (
+                True,
+                "PT5M",
+                True,
+            )
+            assert len(properties["actions"]["actionGroups"]) == 1
+            assert "prod" in properties["displayName"]
 
     def test_every_table_that_is_written_is_kept_as_long_as_the_workspace(deployed: list[dict[str, Any]]) -> None:
         tables = {
-            each["name"].partition("/")[2]: each["properties"]
-            for each in deployed
-            if each["type"] == "Microsoft.OperationalInsights/workspaces/tables"
+            resource["name"].partition("/")[2]: resource["properties"]
+            for resource in deployed
+            if resource["type"] == "Microsoft.OperationalInsights/workspaces/tables"
         }
         assert tables.keys() >= {"AppTraces", "AppRequests", "AppExceptions", "AppDependencies", "AppMetrics"}
-        kept = {(table["retentionInDays"], table["totalRetentionInDays"]) for table in tables.values()}
-        (workspace,) = (each for each in deployed if each["type"] == "Microsoft.OperationalInsights/workspaces")
-        assert kept == {(45, 45)}
+        retention_days = {(table["retentionInDays"], table["totalRetentionInDays"]) for table in tables.values()}
+        (workspace,) = (
+            resource for resource in deployed if resource["type"] == "Microsoft.OperationalInsights/workspaces"
+        )
+        assert retention_days == {(45, 45)}
         assert workspace["properties"]["retentionInDays"] == 45
         assert workspace["properties"]["workspaceCapping"] == {"dailyQuotaGb": 10}
 
     def test_the_workbook_is_json_with_times_to_choose_from(deployed: list[dict[str, Any]]) -> None:
-        (workbook,) = (each for each in deployed if each["type"] == "Microsoft.Insights/workbooks")
+        (workbook,) = (resource for resource in deployed if resource["type"] == "Microsoft.Insights/workbooks")
         period, *tiles = json.loads(workbook["properties"]["serializedData"])["items"]
         (parameter,) = period["content"]["parameters"]
-        choices = [each["durationMs"] for each in parameter["typeSettings"]["selectableValues"]]
+        choices = [choice["durationMs"] for choice in parameter["typeSettings"]["selectableValues"]]
         assert parameter["value"]["durationMs"] in choices
         assert choices == sorted(choices)
         assert {tile["content"]["timeContextFromParameter"] for tile in tiles} == {parameter["name"]}
@@ -135,7 +145,7 @@ if shutil.which("bicep"):  # it can't be installed everywhere
         deployed: list[dict[str, Any]], beside: list[dict[str, Any]]
     ) -> None:
         settings = [
-            sum(each["type"] == "Microsoft.Insights/diagnosticSettings" for each in found)
-            for found in (deployed, beside)
+            sum(resource["type"] == "Microsoft.Insights/diagnosticSettings" for resource in resource_list)
+            for resource_list in (deployed, beside)
         ]
         assert settings[1] == settings[0] + 1

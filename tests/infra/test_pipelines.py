@@ -50,8 +50,8 @@ def schema(kind: str, *paths: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_actionlint_finds_nothing_in_the_workflows() -> None:
-    done = actionlint(*WORKFLOWS)
-    assert done.returncode == 0, done.stdout
+    outcome = actionlint(*WORKFLOWS)
+    assert outcome.returncode == 0, outcome.stdout
 
 
 PLANTED = {
@@ -72,15 +72,15 @@ def test_actionlint_finds_planted_errors(tmp_path: Path, old: str, new: str, mes
     for path, copy in zip(WORKFLOWS, copies, strict=True):
         copy.write_text(path.read_text().replace(old, new))
     assert any(copy.read_text() != path.read_text() for path, copy in zip(WORKFLOWS, copies, strict=True))
-    done = actionlint(*copies)
-    assert done.returncode == 1
-    assert message in done.stdout
+    outcome = actionlint(*copies)
+    assert outcome.returncode == 1
+    assert message in outcome.stdout
 
 
 @pytest.mark.parametrize(("kind", "paths"), [("github-workflows", WORKFLOWS), ("azure-pipelines", PIPELINES)])
 def test_workflows_and_pipelines_are_valid_by_their_schema(kind: str, paths: list[Path], tmp_path: Path) -> None:
-    done = schema(kind, *paths)
-    assert done.returncode == 0, done.stdout
+    outcome = schema(kind, *paths)
+    assert outcome.returncode == 0, outcome.stdout
     planted = tmp_path / "planted.yml"
     source = next(path for path in paths if path.name == "azure-dev.yml").read_text()
     planted.write_text(source.replace("jobs:", "jobz:"))

@@ -49,9 +49,9 @@ def facts() -> dict[str, set[str]]:
     for body in (*write("a", "app", "10:00", "/a"), event("idle", "RUNNING", "10:00:00", application="app")):
         receive(storage, body, most_bytes=10**6, telemetry=telemetry)
     for fact in storage.blobs(EVENTS):
-        packed = storage.get(EVENTS, fact.name)
-        assert packed
-        deliver_blob(storage, fact.name, packed, telemetry=telemetry)
+        packed_event = storage.get(EVENTS, fact.name)
+        assert packed_event
+        deliver_blob(storage, fact.name, packed_event, telemetry=telemetry)
     publish(storage, catalog, PublishOptions(telemetry=telemetry))
     with telemetry.act(SWEEP) as act:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
@@ -68,10 +68,10 @@ def facts() -> dict[str, set[str]]:
     lost_canary_options = CanaryOptions(send=lambda _: SendAnswer(status=0), every=timedelta(hours=1))
     canary_due(replace(context, publishing=publishing), context.names, lost_canary_options)
     telemetry.report(DOCUMENT_READ, state="unreadable", reason="it is damaged")
-    found: dict[str, set[str]] = defaultdict(set)
+    facts_by_kind: dict[str, set[str]] = defaultdict(set)
     for each in acts:
-        found[each.kind.name] |= set(each.facts)
-    return found
+        facts_by_kind[each.kind.name] |= set(each.facts)
+    return facts_by_kind
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -87,8 +87,8 @@ def test_fields_that_queries_read_are_in_the_lines(name: str, facts: dict[str, s
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_lines_are_read_by_their_names_and_never_by_their_order(name: str) -> None:
-    how = 'with (pair_delimiter=" ", kv_delimiter="=", quote="\\"", escape="\\\\")'
-    assert QUERIES[name].count("parse-kv") == QUERIES[name].count(how)
+    parse_options = 'with (pair_delimiter=" ", kv_delimiter="=", quote="\\"", escape="\\\\")'
+    assert QUERIES[name].count("parse-kv") == QUERIES[name].count(parse_options)
     assert "| parse Message" not in QUERIES[name]
     assert QUERIES[name].startswith("// ")
 
@@ -97,9 +97,9 @@ def test_counted_telemetry_is_not_sampled() -> None:
     """Otherwise a dead letter whose line is dropped by sampling would cause no alert."""
     sampling = json.loads((ROOT / "host.json").read_text())["logging"]["applicationInsights"]["samplingSettings"]
     tables = {"AppTraces": "Trace", "AppRequests": "Request", "AppExceptions": "Exception"}
-    used = {tables[table] for query in QUERIES.values() for table in re.findall(r"\bApp\w+s\b", query)}
+    used_tables = {tables[table] for query in QUERIES.values() for table in re.findall(r"\bApp\w+s\b", query)}
     assert sampling["isEnabled"] is True
-    assert used == set(sampling["excludedTypes"].split(";"))
+    assert used_tables == set(sampling["excludedTypes"].split(";"))
 
 
 def test_every_alert_is_described_on_the_page_on_operations() -> None:

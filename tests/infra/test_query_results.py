@@ -38,9 +38,9 @@ def ago(**span: float) -> datetime:
     return NOW - timedelta(**span)
 
 
-def lines(*texts: str, at: datetime = NOW) -> list[Row]:
+def lines(*texts: str, moment: datetime = NOW) -> list[Row]:
     """Rows of AppTraces."""
-    return [{"TimeGenerated": at, "Message": text, "AppRoleName": "func-worker"} for text in texts]
+    return [{"TimeGenerated": moment, "Message": text, "AppRoleName": "func-worker"} for text in texts]
 
 
 def call(name: str, moment: datetime, **columns: Any) -> Row:
@@ -53,9 +53,10 @@ def answer(name: str, **rows: list[Row]) -> list[dict[str, Any]]:
     late = datetime.now(UTC).replace(tzinfo=None) - NOW
     moved = {
         table: [
-            {name: each + late if isinstance(each, datetime) else each for name, each in row.items()} for row in given
+            {name: value + late if isinstance(value, datetime) else value for name, value in row.items()}
+            for row in table_rows
         ]
-        for table, given in rows.items()
+        for table, table_rows in rows.items()
     }
     return run(QUERIES[name], moved)
 
@@ -75,9 +76,9 @@ def written() -> list[Row]:
     for body in bodies:
         receive(storage, body, most_bytes=10**6, telemetry=telemetry)
     for fact in storage.blobs(EVENTS):
-        packed = storage.get(EVENTS, fact.name)
-        assert packed
-        deliver_blob(storage, fact.name, packed, telemetry=telemetry)
+        packed_event = storage.get(EVENTS, fact.name)
+        assert packed_event
+        deliver_blob(storage, fact.name, packed_event, telemetry=telemetry)
     publish(storage, MemoryCatalog(), PublishOptions(telemetry=telemetry))
     with telemetry.act(SWEEP) as act:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
@@ -117,8 +118,8 @@ def test_healthy_lines_raise_no_alert(written: list[Row]) -> None:
         "canary",
     }
     assert len(quiet) == 16
-    found = {name: answer(name, AppTraces=written, AppRequests=calls) for name in quiet}
-    assert {name: rows for name, rows in found.items() if rows} == {}
+    rows_by_query = {name: answer(name, AppTraces=written, AppRequests=calls) for name in quiet}
+    assert {name: rows for name, rows in rows_by_query.items() if rows} == {}
 
 
 # ---- alerts
@@ -130,11 +131,15 @@ SILENT: dict[str, tuple[list[Row], list[Row], bool]] = {
     "minutes after it, before the first sweep": ([], [call("receiver_function", ago(minutes=4))], False),
     "functions are called, and no sweep ever ended": ([], [call("receiver_function", ago(minutes=11))], True),
     "the sweeper fails each time": ([], [call("sweeper_function", ago(minutes=15), Success=False)], True),
-    "it swept just now": (lines(SWEPT, at=ago(minutes=2)), [call("sweeper_function", ago(hours=30))], False),
-    "it stopped": (lines(SWEPT, at=ago(minutes=12)), [call("sweeper_function", ago(minutes=12))], True),
-    "it stopped more than a day ago": (lines(SWEPT, at=ago(hours=30)), [call("sweeper_function", ago(hours=30))], True),
+    "it swept just now": (lines(SWEPT, moment=ago(minutes=2)), [call("sweeper_function", ago(hours=30))], False),
+    "it stopped": (lines(SWEPT, moment=ago(minutes=12)), [call("sweeper_function", ago(minutes=12))], True),
+    "it stopped more than a day ago": (
+        lines(SWEPT, moment=ago(hours=30)),
+        [call("sweeper_function", ago(hours=30))],
+        True,
+    ),
     "nothing was called for two days": (
-        lines(SWEPT, at=ago(hours=49)),
+        lines(SWEPT, moment=ago(hours=49)),
         [call("sweeper_function", ago(hours=49))],
         False,
     ),
@@ -152,13 +157,16 @@ EVENT = "event run=8a03 state=kept bytes=672 type=START job=nightly.execute seco
 CHECK = f"event run=9b14 state=kept bytes=500 type=START job={CHECK_APPLICATION}.execute_insert seconds=0.01"
 SILENCE: dict[str, tuple[list[Row], bool]] = {
     "no event ever": ([], False),
-    "events a day ago, none since": (lines(EVENT, at=ago(hours=26)), True),
-    "events just now": (lines(EVENT, at=ago(hours=26)) + lines(EVENT, at=ago(hours=3)), False),
-    "none now, none in these hours of the day before": (lines(EVENT, at=ago(hours=20)), False),
-    "none for a weekend": (lines(EVENT, at=ago(hours=49)), False),
-    "a check of the deployment is no event": (lines(EVENT, at=ago(hours=26)) + lines(CHECK, at=ago(hours=1)), True),
-    "nor were those of the day before": (lines(CHECK, at=ago(hours=26)), False),
-    "refused bodies are none": (lines(EVENT, at=ago(hours=26)) + lines("event state=refused bytes=9"), True),
+    "events a day ago, none since": (lines(EVENT, moment=ago(hours=26)), True),
+    "events just now": (lines(EVENT, moment=ago(hours=26)) + lines(EVENT, moment=ago(hours=3)), False),
+    "none now, none in these hours of the day before": (lines(EVENT, moment=ago(hours=20)), False),
+    "none for a weekend": (lines(EVENT, moment=ago(hours=49)), False),
+    "a check of the deployment is no event": (
+        lines(EVENT, moment=ago(hours=26)) + lines(CHECK, moment=ago(hours=1)),
+        True,
+    ),
+    "nor were those of the day before": (lines(CHECK, moment=ago(hours=26)), False),
+    "refused bodies are none": (lines(EVENT, moment=ago(hours=26)) + lines("event state=refused bytes=9"), True),
 }
 
 
@@ -167,12 +175,12 @@ def test_senders_that_fall_silent_raise_an_alert(traces: list[Row], alert: bool)
     assert bool(answer("no-events", AppTraces=traces)) is alert
 
 
-def flown(at: datetime, **facts: Any) -> list[Row]:
+def flown(moment: datetime, **facts: Any) -> list[Row]:
     """The line of a canary that ended so."""
     acts: list[Act] = []
     with Acts(acts.append).act(CANARY) as act:
         act.note(**facts)
-    return lines(*map(line_of, acts), at=at)
+    return lines(*map(line_of, acts), moment=moment)
 
 
 @pytest.mark.parametrize(("last", "alert"), [("failed", True), ("arrived", False)])
@@ -242,12 +250,12 @@ def test_a_dead_letter_raises_an_alert() -> None:
 
 
 def test_an_announced_change_is_found_with_its_owners() -> None:
-    written = list[Act]()
+    acts = list[Act]()
     snapshot_before = state({"load": ["raw.id > orders.id"]}, {"raw": "id:int"})
     snapshot_after = state({"load": ["raw.id > orders.id"]}, {"raw": "id:string"})
     (message,) = messages(snapshot_before, snapshot_after, comparison="one", now=datetime.now(UTC))
-    TelemetryChannel(telemetry=Acts(written.append)).send(message)
-    (row,) = answer("announcements", AppTraces=lines(*map(line_of, written)))
+    TelemetryChannel(telemetry=Acts(acts.append)).send(message)
+    (row,) = answer("announcements", AppTraces=lines(*map(line_of, acts)))
     assert (row["Severity"], row["Topic"], row["Subject"]) == ("breaking", "schema", name_of("raw"))
     assert "column id has another type: int → string" in row["Text"]
 
@@ -315,13 +323,13 @@ def test_a_sweep_over_a_limit_raises_an_alert(name: str, late: dict[str, float],
 
 
 def test_the_daily_cap_raises_an_alert() -> None:
-    stopped = {
+    stop_entry = {
         "TimeGenerated": NOW,
         "Category": "Ingestion",
         "Detail": "Data collection stopped due to daily limit of free data reached. Ingestion status = OverQuota",
     }
-    other = stopped | {"Category": "Agent"}
-    assert len(answer("daily-cap", _LogOperation=[stopped, other])) == 1
+    other = stop_entry | {"Category": "Agent"}
+    assert len(answer("daily-cap", _LogOperation=[stop_entry, other])) == 1
 
 
 # ---- the workbook's

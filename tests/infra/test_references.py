@@ -20,13 +20,15 @@ def test_a_file_parses_and_its_references_resolve(path: Path) -> None:
 
 def test_the_main_templates_and_modules_exist() -> None:
     names = {path.relative_to(INFRA).as_posix() for path in FILES}
-    modules = {f"modules/{each}.bicep" for each in ("storage", "functions", "roles", "monitoring", "events")}
+    modules = {
+        f"modules/{module_name}.bicep" for module_name in ("storage", "functions", "roles", "monitoring", "events")
+    }
     assert {"main.bicep", "subscription.bicep", "modules/network.bicep"} | modules <= names
 
 
 def test_every_module_is_used() -> None:
-    used = {(path.parent / module.path).resolve() for path in FILES for module in read(path).modules.values()}
-    assert used == {path for path in FILES if path.parent.name == "modules"}
+    used_modules = {(path.parent / module.path).resolve() for path in FILES for module in read(path).modules.values()}
+    assert used_modules == {path for path in FILES if path.parent.name == "modules"}
 
 
 def test_every_export_is_imported() -> None:
@@ -36,9 +38,9 @@ def test_every_export_is_imported() -> None:
 
 def test_a_type_that_is_not_exported_or_not_used_is_found() -> None:
     path = INFRA / "modules/functions.bicep"
-    found = problems(read(path, path.read_text().replace("import { functionApp", "import { nothing, functionApp")))
-    assert "nothing is imported and not used" in found
-    assert any("exports no nothing" in sentence for sentence in found)
+    messages = problems(read(path, path.read_text().replace("import { functionApp", "import { nothing, functionApp")))
+    assert "nothing is imported and not used" in messages
+    assert any("exports no nothing" in sentence for sentence in messages)
 
 
 def test_ci_has_the_compiler() -> None:
@@ -83,17 +85,19 @@ PLANTED: dict[str, tuple[str, str, str]] = {
 def test_the_checker_finds_planted_mistakes(old: str, new: str, message: str) -> None:
     source = (INFRA / "main.bicep").read_text()
     assert old in source
-    found = problems(read(INFRA / "main.bicep", source.replace(old, new, 1)))
-    assert any(message in sentence for sentence in found), found
+    messages = problems(read(INFRA / "main.bicep", source.replace(old, new, 1)))
+    assert any(message in sentence for sentence in messages), messages
 
 
 def test_a_parameter_without_a_default_must_be_given() -> None:
     source = (INFRA / "main.bicep").read_text()
     module = (INFRA / "modules/alerts.bicep").resolve()
     with_default = module.read_text().replace("param email string", "param email string = ''")
-    without = source.replace("    email: alertEmail\n", "    tags: union(allTags, { mail: alertEmail })\n", 1)
-    assert "is not given email" in str(problems(read(INFRA / "main.bicep", without)))
-    assert problems(read(INFRA / "main.bicep", without), {module: with_default}) == []
+    source_without_mail = source.replace(
+        "    email: alertEmail\n", "    tags: union(allTags, { mail: alertEmail })\n", 1
+    )
+    assert "is not given email" in str(problems(read(INFRA / "main.bicep", source_without_mail)))
+    assert problems(read(INFRA / "main.bicep", source_without_mail), {module: with_default}) == []
 
 
 def test_a_loaded_file_must_be_there() -> None:

@@ -34,9 +34,9 @@ APP_SETTINGS = FILES["modules/functions.bicep"]
 def resource_bodies(kind: str) -> list[str]:
     """Return the texts of all resources of this type that are created, not only referred to."""
     return [
-        found
+        resource_body
         for text in FILES.values()
-        for found in re.findall(
+        for resource_body in re.findall(
             rf"^resource \w+ '{re.escape(kind)}@[\d-]+(?:-preview)?' = (?!existing).*?^[}}\]]$",
             text,
             re.DOTALL | re.MULTILINE,
@@ -145,10 +145,12 @@ SET = set(_NAME.findall(APP_SETTINGS)) | set(DECIDED) | {"AzureFunctionsWebHost_
 
 def test_the_template_sets_exactly_the_settings_that_the_code_reads() -> None:
     read_by_code = {setting.name for setting in SETTINGS}
-    unread = SET - read_by_code - set(HOST_SETTINGS)
-    assert not unread, f"infra/ sets settings that shared/settings/table.py does not read: {unread}"
-    gone = set(HOST_SETTINGS) - SET
-    assert not gone, f"HOST_SETTINGS names settings that functions.bicep does not set any more: {gone}"
+    unread_settings = SET - read_by_code - set(HOST_SETTINGS)
+    assert not unread_settings, f"infra/ sets settings that shared/settings/table.py does not read: {unread_settings}"
+    dropped_settings = set(HOST_SETTINGS) - SET
+    assert not dropped_settings, (
+        f"HOST_SETTINGS names settings that functions.bicep does not set any more: {dropped_settings}"
+    )
     assert not SET & NEVER_SET, "a key or a token: in Azure identities replace them"
     needed = {setting.name for setting in SETTINGS if setting.default is None or "__" in setting.name}
     missing = needed - SET - NEVER_SET
@@ -212,8 +214,8 @@ def test_only_the_worker_gets_settings_of_the_catalog() -> None:
 
 def switched_off(app: str) -> set[str]:
     """Return the functions that an app does not run."""
-    others = APP_SETTINGS.partition(f"name: '{app}'")[2].partition("others: [")[2].partition("]")[0]
-    return set(re.findall(r"'(\w+)'", others))
+    other_settings = APP_SETTINGS.partition(f"name: '{app}'")[2].partition("others: [")[2].partition("]")[0]
+    return set(re.findall(r"'(\w+)'", other_settings))
 
 
 OTHER_PACKAGE = {"lineage_function"}
@@ -234,9 +236,9 @@ def test_each_function_runs_in_one_app() -> None:
 
 def trigger(name: str) -> dict[str, Any]:
     """Return the trigger binding of a function."""
-    found: dict[str, Any]
-    (found,) = [binding for binding in FUNCTIONS[name]["bindings"] if binding["type"].endswith("Trigger")]
-    return found
+    trigger_binding: dict[str, Any]
+    (trigger_binding,) = [binding for binding in FUNCTIONS[name]["bindings"] if binding["type"].endswith("Trigger")]
+    return trigger_binding
 
 
 def test_every_binding_s_connection_is_set() -> None:
@@ -255,7 +257,7 @@ def test_every_binding_s_connection_is_set() -> None:
 
 def test_the_topic_s_subscription_notifies_the_blob_trigger_of_its_container() -> None:
     subscription = FILES["subscription.bicep"]
-    (name,) = [each for each in FUNCTIONS if trigger(each)["type"] == "blobTrigger"]
+    (name,) = [function_name for function_name in FUNCTIONS if trigger(function_name)["type"] == "blobTrigger"]
     container = trigger(name)["path"].partition("/")[0]
     assert f"functionName=Host.Functions.{name}'" in subscription
     assert f"subjectBeginsWith: '/blobServices/default/containers/{container}/'" in subscription
@@ -292,14 +294,14 @@ def storage_calls() -> set[str]:
     called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     named = {func.attr for func in called if isinstance(func, ast.Attribute)}
     own_names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    sent = {ast.unparse(func).removeprefix("self.") for func in called if ast.unparse(func).endswith(".send")}
+    sent_calls = {ast.unparse(func).removeprefix("self.") for func in called if ast.unparse(func).endswith(".send")}
     of_the_sdk = {name for name in named if any(hasattr(client, name) for client in CLIENTS)}
-    return sent | of_the_sdk - (own_names - set(CALLS))
+    return sent_calls | of_the_sdk - (own_names - set(CALLS))
 
 
 def granted(app: str, *scopes: str) -> set[str]:
     """Return the roles of an app on scopes of a kind."""
-    return {each["name"] for each in ROLES if each["to"] == app and each["on"] in scopes}
+    return {role["name"] for role in ROLES if role["to"] == app and role["on"] in scopes}
 
 
 def test_every_call_of_the_storage_adapter_has_its_role() -> None:
@@ -312,8 +314,8 @@ def test_the_worker_has_exactly_the_roles_that_code_and_host_need() -> None:
     assert {CALLS[call] for call in storage_calls() & set(CALLS)} <= host | {
         BLOB
     }  # an owner has all rights of a contributor
-    assert {each["to"] for each in ROLES} == {"receiver", "worker", "lineage", "topic", "operators"}
-    assert [each for each in ROLES if each["to"] == "worker" and each["on"] not in {"storage", "insights"}] == []
+    assert {role["to"] for role in ROLES} == {"receiver", "worker", "lineage", "topic", "operators"}
+    assert [role for role in ROLES if role["to"] == "worker" and role["on"] not in {"storage", "insights"}] == []
 
 
 def test_the_receiver_s_host_uses_an_account_of_its_own() -> None:
@@ -370,9 +372,9 @@ def test_the_receiver_has_rights_on_exactly_the_tables_and_containers_that_it_wr
 
 
 def test_names_of_roles_match_their_ids() -> None:
-    assert {each["name"]: each["role"] for each in ROLES} == IDS
-    assert {each["on"] for each in ROLES if each["name"] == TELEMETRY} == {"insights"}
-    assert all(each["reason"] for each in ROLES)
+    assert {role["name"]: role["role"] for role in ROLES} == IDS
+    assert {role["on"] for role in ROLES if role["name"] == TELEMETRY} == {"insights"}
+    assert all(role["reason"] for role in ROLES)
 
 
 def test_roles_are_granted_from_the_table_only() -> None:
@@ -380,7 +382,7 @@ def test_roles_are_granted_from_the_table_only() -> None:
     assert places == ["modules/events.bicep", "modules/lineage-roles.bicep", "modules/roles.bicep"]
     texts = FILES["modules/roles.bicep"] + FILES["modules/lineage-roles.bicep"]
     kinds = set(re.findall(r"row\.on == '(\w+)'", texts))
-    assert kinds == {each["on"] for each in ROLES} - {"queue"}
+    assert kinds == {role["on"] for role in ROLES} - {"queue"}
 
 
 # ---- versions, logs and queries
@@ -393,8 +395,10 @@ def test_api_versions_are_well_formed_and_one_for_each_type() -> None:
             assert re.fullmatch(r"[Mm]icrosoft\.[A-Za-z]+(/[A-Za-z]+)+@20\d\d-\d\d-\d\d(-preview)?", kind), kind
             name, _, version = kind.partition("@")
             versions.setdefault(name, set()).add(version)
-    assert {name: found for name, found in versions.items() if len(found) > 1} == {}
-    previews = {name for name, found in versions.items() if any("preview" in version for version in found)}
+    assert {name: type_versions for name, type_versions in versions.items() if len(type_versions) > 1} == {}
+    previews = {
+        name for name, type_versions in versions.items() if any("preview" in version for version in type_versions)
+    }
     assert previews == {"Microsoft.Insights/diagnosticSettings"}  # which never had another version
 
 
@@ -429,8 +433,8 @@ QUERIES = {path.name: path.read_text() for path in (INFRA / "queries").glob("*.k
 
 
 def test_the_workbook_has_every_query_and_alerts_use_no_other() -> None:
-    shown = [f"{row['query']}.kql" for row in json.loads((INFRA / "workbook.json").read_text())]
-    assert sorted(shown) == sorted(QUERIES)
+    shown_queries = [f"{row['query']}.kql" for row in json.loads((INFRA / "workbook.json").read_text())]
+    assert sorted(shown_queries) == sorted(QUERIES)
     assert {f"{row['name']}.kql" for row in json.loads((INFRA / "alerts.json").read_text())["log"]} <= set(QUERIES)
 
 

@@ -61,13 +61,13 @@ def history(events: Iterable[Event]) -> list[Process]:
 def usable(folder: Path) -> list[Event]:
     """The usable events in the files of a folder, read without Spark."""
     reader = Reader()
-    found = [
+    read_results = [
         each
         for path in sorted(folder.rglob("*.gz"))
         for each in reader.read(str(path), path.read_bytes(), written_at(path))
         if isinstance(each, Read)
     ]
-    return [each.event for each in found if not each.late]
+    return [read_result.event for read_result in read_results if not read_result.late]
 
 
 def main() -> int:
@@ -87,9 +87,9 @@ def main() -> int:
         os.environ["JAVA_HOME"] = str(find_java(JavaNeed(platform=platform, lake=True)).path)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        how = Local(delta_package=platform.delta_package, scratch=str(home / "scratch"))
+        session_options = Local(delta_package=platform.delta_package, scratch=str(home / "scratch"))
         wrong = 0
-        with opened(how, options.engine) as session:
+        with opened(session_options, options.engine) as session:
             lake = Lake.at(session, str(home / "lake"))
             synthesize(home / "all", events=int(options.runs * _EVENTS_A_RUN), seed=options.seed, templates=TEMPLATES)
             files = sorted((home / "all").rglob("*.gz"))

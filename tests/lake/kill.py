@@ -66,9 +66,9 @@ class MortalLake(Lake):
         self.clock.tick()
         return count
 
-    def _change(self, table: Table, changes: DataFrame, within: Sequence[Any], *, adds: bool) -> None:
+    def _change(self, table: Table, changes: DataFrame, scope: Sequence[Any], *, adds: bool) -> None:
         self.clock.tick()
-        Lake._change(self, table, changes, within, adds=adds)
+        Lake._change(self, table, changes, scope, adds=adds)
         self.clock.tick()
 
 
@@ -81,8 +81,8 @@ class Case:
 
     def orders(self) -> tuple[Order, Order]:
         """Half of the files, and all of them."""
-        half, rest = self.home / "half", self.home / "rest"
-        return Order(sources=(str(half),)), Order(sources=(str(half), str(rest)))
+        half, second_half = self.home / "half", self.home / "rest"
+        return Order(sources=(str(half),)), Order(sources=(str(half), str(second_half)))
 
     def lake(self, name: str, clock: Clock) -> MortalLake:
         """A lake of this name."""
@@ -118,20 +118,20 @@ def undisturbed(case: Case) -> Whole:
     lake = case.lake("undisturbed", clock)
     first, second = case.orders()
     run(lake, first)
-    between = clock.now
+    middle = clock.now
     shutil.copytree(case.home / "undisturbed", case.home / "between")
     run(lake, second)
-    return Whole(tables=rows(lake), moments=(between, clock.now))
+    return Whole(tables=rows(lake), moments=(middle, clock.now))
 
 
-def disturbed(case: Case, whole: Whole, dies_at: int) -> dict[str, list[str]]:
+def disturbed(case: Case, undisturbed_lake: Whole, dies_at: int) -> dict[str, list[str]]:
     """The tables where the run died at this moment and was run again. What lies before the step in which it dies is the
     copy's.
     """
     name, orders, clock = f"disturbed-{dies_at}", list(case.orders()), Clock(dies_at=dies_at)
-    if dies_at > whole.moments[0]:
+    if dies_at > undisturbed_lake.moments[0]:
         shutil.copytree(case.home / "between", case.home / name)
-        clock.now, orders = whole.moments[0], orders[1:]
+        clock.now, orders = undisturbed_lake.moments[0], orders[1:]
     lake = case.lake(name, clock)
     for order in orders:
         try:
@@ -158,16 +158,16 @@ def main() -> int:
         os.environ["JAVA_HOME"] = str(find_java(JavaNeed(platform=SPARK_3, lake=True)).path)
     with tempfile.TemporaryDirectory() as folder:
         # Delta remembers every table of every lake for an hour: eight lakes filled 1 GB
-        how = Local(cores=1, memory="2g", delta_package=SPARK_3.delta_package, scratch=folder, brief=True)
+        session_options = Local(cores=1, memory="2g", delta_package=SPARK_3.delta_package, scratch=folder, brief=True)
         wrong = 0
-        with opened(how, options.engine) as session:
+        with opened(session_options, options.engine) as session:
             case = prepared(session, Path(folder), events=options.events, seed=options.seed)
-            whole = undisturbed(case)
-            moments = whole.moments[1]
+            undisturbed_lake = undisturbed(case)
+            moments = undisturbed_lake.moments[1]
             drawn = random.Random(options.seed).sample(range(1, moments + 1), min(options.points, moments))
             for dies_at in sorted(options.at or drawn):
-                found = disturbed(case, whole, dies_at)
-                differ = [name for name in found if found[name] != whole.tables[name]]
+                found_rows = disturbed(case, undisturbed_lake, dies_at)
+                differ = [name for name in found_rows if found_rows[name] != undisturbed_lake.tables[name]]
                 wrong += bool(differ)
                 sys.stdout.write(
                     f"died at {dies_at} of {moments}: {'the same' if not differ else f'differs in {differ}'}\n"

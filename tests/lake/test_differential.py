@@ -52,10 +52,10 @@ def test_the_lake_equals_the_functions(spark: SparkSession, tmp_path: Path, requ
     archived = sorted((tmp_path / "archive").rglob("*.gz"))
     lines = [line for path in captured(*NEWEST) for line in path.read_bytes().splitlines()]
     source = tmp_path / "sources"
-    for step, some in enumerate((slice(0, None, 2), slice(1, None, 2))):
+    for step, part in enumerate((slice(0, None, 2), slice(1, None, 2))):
         (source / str(step)).mkdir(parents=True)
-        (source / str(step) / "events.jsonl.gz").write_bytes(gzip.compress(b"\n".join(lines[some])))
-        for path in archived[some]:
+        (source / str(step) / "events.jsonl.gz").write_bytes(gzip.compress(b"\n".join(lines[part])))
+        for path in archived[part]:
             path.rename(source / str(step) / path.name)
         if step == 0 and in_two_steps:
             ingest(lake, [str(source)], batch=1)
@@ -78,9 +78,9 @@ def test_the_lake_equals_the_functions(spark: SparkSession, tmp_path: Path, requ
     assert downstream(document) == {tuple(row) for row in lake.read(IMPACT).select(*REACHED).collect()}
     assert lake.read(QUARANTINE).count() == synthesis.broken
     versions = {table.name: version_of(lake, table) for table in LAKE}
-    done = run(lake, Order(sources=(str(source),)))
+    stages = run(lake, Order(sources=(str(source),)))
     assert {table.name: version_of(lake, table) for table in LAKE} == versions
-    assert not any(count for stage in done for count in stage.counts.values())
+    assert not any(count for stage in stages for count in stage.counts.values())
 
 
 REACHED = ("source", "source_column", "target", "target_column", "depth")

@@ -10,19 +10,19 @@ from throughline.lake.engine_choice import MAX_SAIL_BYTES, EngineName, EngineUns
 REMOTE = "abfss://archive@account.dfs.core.windows.net/"
 
 
-def _file(folder: Path, *, size: int, written: float = 2_000_000_000) -> str:
+def _file(folder: Path, *, size: int, modified: float = 2_000_000_000) -> str:
     folder.mkdir(parents=True)
     path = folder / "events.jsonl.gz"
     with path.open("wb") as file:
         file.truncate(size)  # no byte is written
-    os.utime(path, (written, written))
+    os.utime(path, (modified, modified))
     return str(folder)
 
 
-def _lake(folder: Path, *, done: float) -> str:
+def _lake(folder: Path, *, commit_time: float) -> str:
     log = folder / "bronze" / "progress" / "_delta_log"
     log.mkdir(parents=True)
-    os.utime(log, (done, done))
+    os.utime(log, (commit_time, commit_time))
     return str(folder)
 
 
@@ -44,10 +44,10 @@ def test_sources_that_are_files_or_have_linked_folders_count(tmp_path: Path) -> 
 
 
 def test_only_input_written_since_the_last_run_counts(tmp_path: Path) -> None:
-    old = _file(tmp_path / "old", size=10 * MAX_SAIL_BYTES, written=1_000_000_000)
-    root = _lake(tmp_path / "lake", done=1_500_000_000)
+    old = _file(tmp_path / "old", size=10 * MAX_SAIL_BYTES, modified=1_000_000_000)
+    root = _lake(tmp_path / "lake", commit_time=1_500_000_000)
     assert choose(EngineName.auto, root, [old]) is EngineName.sail
-    new = _file(tmp_path / "new", size=10 * MAX_SAIL_BYTES, written=1_600_000_000)
+    new = _file(tmp_path / "new", size=10 * MAX_SAIL_BYTES, modified=1_600_000_000)
     assert choose(EngineName.auto, root, [old, new]) is EngineName.spark
 
 

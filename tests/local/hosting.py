@@ -79,11 +79,11 @@ class App:
         """Return the JSON that a path answers with."""
         return requests.get(f"{self.url}{path}", timeout=WAIT_SECONDS).json()
 
-    def notes(self, *what: str) -> list[dict[str, Any]]:
+    def notes(self, *kinds: str) -> list[dict[str, Any]]:
         """Return the functions' records of these kinds."""
         path = self.scratch / "calls"
         lines = path.read_text().splitlines() if path.exists() else []
-        return [note for note in map(json.loads, lines) if note["what"] in what]
+        return [note for note in map(json.loads, lines) if note["what"] in kinds]
 
     def ended(self, times: int) -> bool:
         """Whether the functions have recorded this many ends."""
@@ -93,8 +93,8 @@ class App:
         """Wait until Event Grid has listed twice more, and nothing is queued: to check that nothing more happens."""
         assert self.event_grid is not None
         calls = self.event_grid.calls
-        begun = calls["list blobs"]
-        return wait_for(lambda: calls["list blobs"] >= begun + 2 and not self._busy())
+        calls_before = calls["list blobs"]
+        return wait_for(lambda: calls["list blobs"] >= calls_before + 2 and not self._busy())
 
     def _busy(self) -> bool:
         calls = self.get("/admin/host/calls")

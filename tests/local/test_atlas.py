@@ -18,9 +18,9 @@ from throughline.local.errors import LocalError
 def test_base_model_and_lacking_types_together_are_the_local_catalog_s_types() -> None:
     base = base_model()
     names = {typedef["name"] for typedefs in base.values() for typedef in typedefs}
-    more = {typedef["name"] for typedefs in lacking(names).values() for typedef in typedefs}
-    assert {typedef["name"] for typedef in builtin_typedefs()} <= names | more
-    assert not names & more
+    added_names = {typedef["name"] for typedefs in lacking(names).values() for typedef in typedefs}
+    assert {typedef["name"] for typedef in builtin_typedefs()} <= names | added_names
+    assert not names & added_names
     assert {"__internal", "AtlasServer", "atlas_operation", "Referenceable", "Process"} <= names
 
 
@@ -48,11 +48,11 @@ def test_the_configuration_has_ports_and_the_delete_handler(tmp_path: Path, *, h
 
 
 def test_a_port_or_folder_in_use_is_refused_with_a_message(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+    with socket.socket() as busy_socket:
+        busy_socket.bind(("127.0.0.1", 0))
+        busy_socket.listen()
         with pytest.raises(LocalError, match=r"port \d+ for Atlas can't be used"):
-            ports(taken.getsockname()[1])
+            ports(busy_socket.getsockname()[1])
     with alone(tmp_path / "home"), pytest.raises(LocalError, match="Another Atlas"), alone(tmp_path / "home"):
         pass
 

@@ -61,9 +61,9 @@ def open_blobs(azurite: Azurite) -> BlobServiceClient:
 def test_the_error_names_a_busy_port(azurite: Azurite) -> None:
     """The error names the port and what to do; nothing is started."""
     port = azurite.ports["queue"]
-    again = Azurite(ports={"queue": port})
+    second_azurite = Azurite(ports={"queue": port})
     with pytest.raises(LocalError, match=rf"port {port} is in use by another program: stop it .* --free-ports"):
-        again.__enter__()
+        second_azurite.__enter__()
 
 
 def test_the_error_names_a_port_that_another_service_takes_at_the_start() -> None:

@@ -25,11 +25,11 @@ def test_only_the_plan_reports_the_condition_of_a_merge() -> None:
 
 
 @pytest.mark.parametrize("scenario", ["queries", "delta_tables", "names", "iceberg"])
-@pytest.mark.parametrize("versions", WITH_PLANS, ids=lambda each: each.platform.short)
+@pytest.mark.parametrize("versions", WITH_PLANS, ids=lambda versions: versions.platform.short)
 def test_the_jar_does_not_change_the_listener_s_own_report(scenario: str, versions: Versions) -> None:
     truth = Truth.whole(scenarios()[scenario].truth)
-    alone = tally(truth, _events(versions.name.removesuffix("-plan"), scenario))
-    assert tally(truth, without_plans(_events(versions.name, scenario))) == alone
+    alone_tally = tally(truth, _events(versions.name.removesuffix("-plan"), scenario))
+    assert tally(truth, without_plans(_events(versions.name, scenario))) == alone_tally
 
 
 def test_the_last_row_of_the_table_has_the_sums() -> None:

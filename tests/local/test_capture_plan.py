@@ -26,7 +26,7 @@ def _scenario(folder: Path, job: dict[str, Any] | None = None, **truth: Any) -> 
 
 
 def _places(scenario: Scenario, *versions: Versions, missing: bool = False) -> list[str]:
-    return [each.name for _, each in plan([scenario], versions, missing=missing)]
+    return [versions_planned.name for _, versions_planned in plan([scenario], versions, missing=missing)]
 
 
 def test_a_spark_job_runs_on_every_version_that_its_truth_does_not_exclude(tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_kept_captures_are_not_planned_with_missing(tmp_path: Path) -> None:
     version = Versions()
     assert _places(scenarios()[kept_name], version, missing=True) == []
     assert _places(scenarios()[kept_name], version) == [version.name]
-    assert _places(_scenario(tmp_path), *MATRIX, missing=True) == [each.name for each in MATRIX]
+    assert _places(_scenario(tmp_path), *MATRIX, missing=True) == [matrix_entry.name for matrix_entry in MATRIX]
 
 
 def test_the_matrix_has_every_listener_and_both_sparks() -> None:
-    assert [each.name for each in MATRIX] == [
+    assert [matrix_entry.name for matrix_entry in MATRIX] == [
         *("spark35-ol1.12", "spark35-ol1.25", "spark35-ol1.37", "spark35-ol1.53"),
         Versions(platform=SPARK_4).name,
     ]

@@ -28,8 +28,8 @@ def test_the_error_of_an_unknown_system_lists_the_known_ones() -> None:
 
 
 def test_the_systems_of_the_scenarios_are_the_known_ones() -> None:
-    asked = {json.loads(path.read_text()).get("system") for path in SCENARIOS.glob("*.job.json")}
-    assert asked - {None} == set(SYSTEMS)
+    system_names = {json.loads(path.read_text()).get("system") for path in SCENARIOS.glob("*.job.json")}
+    assert system_names - {None} == set(SYSTEMS)
 
 
 def test_a_server_listens_until_the_end_of_the_block(tmp_path: Path) -> None:

@@ -148,8 +148,8 @@ def test_a_bulk_with_an_error_writes_nothing(client: AtlasClient, fresh_catalog:
 def test_labels_and_custom_attributes_are_kept(client: AtlasClient) -> None:
     client.upload_entities([{**table("a").to_json(), "labels": ["ours"], "customAttributes": {"by": "us"}}])
     client.upload_entities([table("a", description="more")])
-    found = read(client, "a")
-    assert (found["labels"], found["customAttributes"]) == (["ours"], {"by": "us"})
+    entity = read(client, "a")
+    assert (entity["labels"], entity["customAttributes"]) == (["ours"], {"by": "us"})
 
 
 # -- processes
@@ -169,8 +169,8 @@ def test_negative_guids_resolve_in_any_order(client: AtlasClient) -> None:
 
 
 def test_a_bare_process_loses_its_column_mapping_without_an_error(client: AtlasClient) -> None:
-    bare = AtlasProcess("p", "Process", "p", [], [], guid=-1, attributes={"columnMapping": "[]"})
-    client.upload_entities([bare])
+    bare_process = AtlasProcess("p", "Process", "p", [], [], guid=-1, attributes={"columnMapping": "[]"})
+    client.upload_entities([bare_process])
     assert "columnMapping" not in read(client, "p", "Process")["attributes"]
 
 
@@ -186,20 +186,20 @@ def test_newly_linked_data_sets_are_listed_as_updated(client: AtlasClient) -> No
 
 
 def test_null_inputs_change_nothing_and_an_empty_list_removes_all(client: AtlasClient, hard: AtlasClient) -> None:
-    for one, left in ((client, [("a", "DELETED")]), (hard, [])):
-        one.upload_entities([table("a", -1), process([table("a", -1)], [])])
-        assert "mutatedEntities" not in one.upload_entities([process(None, None)])
-        assert kinds(one.upload_entities([process([], None)])) == {"UPDATE": ["job"]}
-        assert statuses(read(one, "job", PROCESS), "inputs") == left
+    for catalog_client, expected_statuses in ((client, [("a", "DELETED")]), (hard, [])):
+        catalog_client.upload_entities([table("a", -1), process([table("a", -1)], [])])
+        assert "mutatedEntities" not in catalog_client.upload_entities([process(None, None)])
+        assert kinds(catalog_client.upload_entities([process([], None)])) == {"UPDATE": ["job"]}
+        assert statuses(read(catalog_client, "job", PROCESS), "inputs") == expected_statuses
 
 
 def test_soft_deletes_keep_replaced_inputs_visible(client: AtlasClient) -> None:
     client.upload_entities([table("a", -1), table("b", -2), table("c", -3)])
     client.upload_entities([process([ref("a"), ref("b")], [ref("c")])])
     client.upload_entities([process([ref("a")], [ref("c")])])
-    found = read(client, "job", PROCESS)
-    assert names(found["attributes"]["inputs"]) == ["a", "b"]
-    assert statuses(found, "inputs") == [("a", "ACTIVE"), ("b", "DELETED")]
+    entity = read(client, "job", PROCESS)
+    assert names(entity["attributes"]["inputs"]) == ["a", "b"]
+    assert statuses(entity, "inputs") == [("a", "ACTIVE"), ("b", "DELETED")]
     assert relation_count(client, "c") == 3
     for mapping in ("1", "2"):
         client.upload_entities([process([ref("a"), ref("b")], [ref("c")], columnMapping=mapping)])
@@ -215,9 +215,9 @@ def test_hard_deletes_remove_replaced_inputs(hard: AtlasClient) -> None:
     hard.upload_entities([table("a", -1), table("b", -2), table("c", -3)])
     hard.upload_entities([process([ref("a"), ref("b")], [ref("c")])])
     hard.upload_entities([process([ref("a")], [ref("c")])])
-    found = read(hard, "job", PROCESS)
-    assert names(found["attributes"]["inputs"]) == ["a"]
-    assert statuses(found, "inputs") == [("a", "ACTIVE")]
+    entity = read(hard, "job", PROCESS)
+    assert names(entity["attributes"]["inputs"]) == ["a"]
+    assert statuses(entity, "inputs") == [("a", "ACTIVE")]
     assert relation_count(hard, "c") == 2
 
 
@@ -253,24 +253,27 @@ def send_back(client: AtlasClient, **attributes: str) -> Json:
 def test_a_column_belongs_to_one_table_and_is_deleted_with_it(client: AtlasClient, hard: AtlasClient) -> None:
     column = AtlasEntity("id", "azure_sql_column", "a#id", guid=-2, attributes={"data_type": "int"})
     column.addRelationship(table=table("a", -1))
-    for one, status in ((client, ["DELETED"]), (hard, None)):
-        guids = one.upload_entities([column, table("a", -1)])["guidAssignments"]
-        answer = one.get_single_entity(guids["-1"])
+    for catalog_client, status in ((client, ["DELETED"]), (hard, None)):
+        guids = catalog_client.upload_entities([column, table("a", -1)])["guidAssignments"]
+        answer = catalog_client.get_single_entity(guids["-1"])
         assert [item["displayText"] for item in answer["entity"]["relationshipAttributes"]["columns"]] == ["id"]
         assert answer["referredEntities"][guids["-2"]]["attributes"]["data_type"] == "int"
-        assert one.get_single_entity(guids["-1"], minExtInfo=True)["referredEntities"] == {}
-        assert "relationshipAttributes" not in one.get_single_entity(guids["-1"], ignoreRelationships=True)["entity"]
-        one.upload_entities([table("b", -1)])
+        assert catalog_client.get_single_entity(guids["-1"], minExtInfo=True)["referredEntities"] == {}
+        assert (
+            "relationshipAttributes"
+            not in catalog_client.get_single_entity(guids["-1"], ignoreRelationships=True)["entity"]
+        )
+        catalog_client.upload_entities([table("b", -1)])
         column_elsewhere = AtlasEntity("id", "azure_sql_column", "a#id", guid=-2, attributes={"data_type": "int"})
         column_elsewhere.addRelationship(table=ref("b"))
-        one.upload_entities([column_elsewhere])
-        assert read(one, "a#id", "azure_sql_column")["relationshipAttributes"]["table"]["displayText"] == "b"
-        assert sorted(kinds(one.delete_entity(qualifiedName="b", typeName=TABLE))["DELETE"]) == ["a#id", "b"]
+        catalog_client.upload_entities([column_elsewhere])
+        assert read(catalog_client, "a#id", "azure_sql_column")["relationshipAttributes"]["table"]["displayText"] == "b"
+        assert sorted(kinds(catalog_client.delete_entity(qualifiedName="b", typeName=TABLE))["DELETE"]) == ["a#id", "b"]
         if status is None:
             with pytest.raises(AtlasException, match="ATLAS-404-00-005"):
-                one.get_single_entity(guids["-2"])
+                catalog_client.get_single_entity(guids["-2"])
         else:
-            assert [one.get_single_entity(guids["-2"])["entity"]["status"]] == status
+            assert [catalog_client.get_single_entity(guids["-2"])["entity"]["status"]] == status
 
 
 def test_a_tabular_schema_describes_a_file(client: AtlasClient) -> None:
@@ -295,9 +298,9 @@ def test_soft_deletes_keep_the_entity_by_guid_only(client: AtlasClient) -> None:
     assert client.get_single_entity(guid)["entity"]["status"] == "DELETED"
     assert client.get_entity(qualifiedName="a", typeName=TABLE)["entities"] == []
     assert client.delete_entity(guid=guid) == {}
-    again = client.upload_entities([table("a")])
-    assert kinds(again) == {"CREATE": ["a"]}
-    assert again["guidAssignments"]["-1"] != guid
+    second_answer = client.upload_entities([table("a")])
+    assert kinds(second_answer) == {"CREATE": ["a"]}
+    assert second_answer["guidAssignments"]["-1"] != guid
     with pytest.raises(AtlasException, match="ATLAS-404-00-00A"):
         client.upload_entities([process([{"guid": guid, "typeName": TABLE}], [])])
 

@@ -36,8 +36,8 @@ def search_for(operator: str, attribute: str = "name", value: Any = "x") -> Json
     return {"typeName": TABLE, "entityFilters": criterion}
 
 
-def type_named(name: str, **more: Any) -> Json:
-    return {"entityDefs": [{"name": name, "superTypes": ["DataSet"], "attributeDefs": [], **more}]}
+def type_named(name: str, **fields: Any) -> Json:
+    return {"entityDefs": [{"name": name, "superTypes": ["DataSet"], "attributeDefs": [], **fields}]}
 
 
 def attribute(name: str, type_name: str = "string", *, optional: bool = True) -> Json:

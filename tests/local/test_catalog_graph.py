@@ -103,8 +103,8 @@ def test_lineage_by_qualified_name_equals_lineage_by_guid(
 
 def test_without_edges_the_lineage_is_empty(client: AtlasClient) -> None:
     guid = client.upload_entities([table("alone", -1)])["guidAssignments"]["-1"]
-    found = client.get_entity_lineage(guid)
-    assert (found["guidEntityMap"], found["relations"]) == ({}, [])
+    lineage_answer = client.get_entity_lineage(guid)
+    assert (lineage_answer["guidEntityMap"], lineage_answer["relations"]) == ({}, [])
 
 
 # -- search
@@ -121,8 +121,8 @@ def assets(client: AtlasClient) -> None:
             table("file", -5, "fs_path", path="/file", isFile=True),
         ]
     )
-    gone = client.upload_entities([table("gone_orders", -6)])["guidAssignments"]["-6"]
-    client.delete_entity(guid=gone)
+    deleted_guid = client.upload_entities([table("gone_orders", -6)])["guidAssignments"]["-6"]
+    client.delete_entity(guid=deleted_guid)
 
 
 def where(attribute: str, operator: str, value: Any = None) -> Json:
@@ -179,7 +179,7 @@ def test_a_search_returns_the_matching_entities(
         parameters = {"typeName": TABLE, "entityFilters": parameters}
     body = {"excludeDeletedEntities": True} | parameters
     answer = http.post(f"{fresh_catalog.endpoint}/search/basic", json=body, timeout=60).json()
-    assert [found["attributes"]["name"] for found in answer.get("entities", [])] == expected
+    assert [entity["attributes"]["name"] for entity in answer.get("entities", [])] == expected
     assert ("entities" in answer) == bool(expected)
     assert answer["queryType"] == "BASIC"
 
@@ -283,14 +283,14 @@ def test_the_built_in_types_accept_entities(client: AtlasClient) -> None:
 def test_an_entity_without_a_mandatory_attribute_is_refused(client: AtlasClient) -> None:
     for name, attributes in BUILT_IN.items():
         for attribute in attributes:
-            rest = {key: value for key, value in attributes.items() if key != attribute}
+            remaining_attributes = {key: value for key, value in attributes.items() if key != attribute}
             with pytest.raises(AtlasException, match=rf"ATLAS-404-00-007.*{attribute}"):
-                client.upload_entities([AtlasEntity("n", name, "qn", guid=-1, attributes=rest)])
+                client.upload_entities([AtlasEntity("n", name, "qn", guid=-1, attributes=remaining_attributes)])
 
 
 def test_all_typedefs_and_their_headers_agree(client: AtlasClient, fresh_catalog: CatalogServer) -> None:
-    everything = client.get_all_typedefs()
-    names = {typedef["name"] for typedefs in everything.values() for typedef in typedefs}
+    all_typedefs = client.get_all_typedefs()
+    names = {typedef["name"] for typedefs in all_typedefs.values() for typedef in typedefs}
     headers = client._get_typedefs_header()  # the calls of its force_update
     assert names == {name for listed in headers.values() for name in listed}
     assert names >= BUILT_IN.keys()

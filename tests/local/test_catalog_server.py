@@ -59,10 +59,12 @@ def test_eight_concurrent_clients_lose_no_entity_and_no_call(fresh_catalog: Cata
         "POST entity/bulk": {"200": 3 * rounds * clients},
         "POST search/basic": {"200": rounds * clients},
     }
-    found = get(fresh_catalog, f"entity/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "shared"}).json()
+    entity_answer = get(
+        fresh_catalog, f"entity/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "shared"}
+    ).json()
     active = [
         item["displayText"]
-        for item in found["entity"]["relationshipAttributes"]["inputToProcesses"]
+        for item in entity_answer["entity"]["relationshipAttributes"]["inputToProcesses"]
         if item["relationshipStatus"] == "ACTIVE"
     ]
     assert sorted(active) == sorted(f"job{number}" for number in range(clients))
@@ -145,15 +147,15 @@ def test_status_is_public(catalog_server: CatalogServer) -> None:
 
 
 def test_an_open_connection_does_not_delay_the_stop(capsys: pytest.CaptureFixture[str]) -> None:
-    started = time.monotonic()
+    start = time.monotonic()
     server = CatalogServer()
     with server, requests.Session() as session:
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - start
         # An open connection does not delay the end.
         session.get(f"{server.url}/api/atlas/admin/status", timeout=60).raise_for_status()
-        started = time.monotonic()
+        start = time.monotonic()
         server.stop()
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - start < 5
     assert stops_listening(server.port)
     with capsys.disabled():
         sys.stdout.write(f"[the catalog started in {seconds:.2f} s] ")
@@ -198,10 +200,10 @@ def test_a_busy_port_is_reported_in_one_line(tmp_path: Path) -> None:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
         port = busy.getsockname()[1]
-        ended = run("--port", str(port))
-        assert ended.returncode == 2
+        outcome = run("--port", str(port))
+        assert outcome.returncode == 2
         sentence = "can't be used (Address already in use): stop what listens there, or name another by --port"
-        assert ended.stderr == f"port {port} for the catalog {sentence}\n"
+        assert outcome.stderr == f"port {port} for the catalog {sentence}\n"
         with pytest.raises(LocalError, match=rf"port {port} .* name another"):
             CatalogServer(port=port).start()
     assert "must be from 0 to 65535" in run("--port", "70000").stderr

@@ -36,11 +36,11 @@ def test_a_failed_transaction_leaves_nothing_in_memory_and_in_the_file(tmp_path:
             store.put_entity(entity(guid, guid))
         store.add_edge("relates", "a", "b")
         store.put_typedef({"name": "type", "category": "ENTITY"})
-    whole = (["a", "b", "c"], ["b"], ["type"])
-    assert content(store) == whole
+    full_content = (["a", "b", "c"], ["b"], ["type"])
+    assert content(store) == full_content
     with pytest.raises(NameTakenError):
         change_all(store)
-    assert content(store) == whole
+    assert content(store) == full_content
     assert store.named(["fs_path"], "renamed") is None
     with store.transaction():
         store.drop_entity("b")

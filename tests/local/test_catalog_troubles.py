@@ -8,12 +8,12 @@ from tests.support.catalog_troubles import KINDS, Does, Trouble, TroubleError, T
 from tests.support.troubled_catalog import TroubledCatalog
 
 
-def names(server: TroubledCatalog, *wanted: str) -> set[str]:
+def names(server: TroubledCatalog, *qualified_names: str) -> set[str]:
     """Return the existing ones of these tables."""
     server.have_troubles()
-    query = {f"attr_{number}:qualifiedName": name for number, name in enumerate(wanted)}
-    found = get(server, "entity/bulk/uniqueAttribute/type/azure_sql_table", **query).json().get("entities") or ()
-    return {each["attributes"]["qualifiedName"] for each in found}
+    query = {f"attr_{number}:qualifiedName": name for number, name in enumerate(qualified_names)}
+    entities = get(server, "entity/bulk/uniqueAttribute/type/azure_sql_table", **query).json().get("entities") or ()
+    return {entity["attributes"]["qualifiedName"] for entity in entities}
 
 
 ANSWERED = {name: kind for name, kind in KINDS.items() if kind.status and name != "expire"}
@@ -63,10 +63,10 @@ def test_a_slow_call_is_executed_later(troubled_catalog: TroubledCatalog) -> Non
 
 def test_an_expired_token_is_refused_until_it_is_renewed(troubled_catalog: TroubledCatalog) -> None:
     troubled_catalog.have_troubles("expire:every=2,times=1")
-    assert [post(troubled_catalog, table(each)).status_code for each in "abc"] == [200, 401, 401]
-    fresh = troubled_catalog.good_token()
-    assert fresh != troubled_catalog.token
-    headers = {"Authorization": f"Bearer {fresh}"}
+    assert [post(troubled_catalog, table(name)).status_code for name in "abc"] == [200, 401, 401]
+    new_token = troubled_catalog.good_token()
+    assert new_token != troubled_catalog.token
+    headers = {"Authorization": f"Bearer {new_token}"}
     url = f"{troubled_catalog.endpoint}/types/typedefs/headers"
     assert requests.get(url, headers=headers, timeout=60).status_code == 200
     troubled_catalog.have_troubles()
@@ -93,8 +93,8 @@ def test_only_matching_calls_fail(troubled_catalog: TroubledCatalog) -> None:
 )
 def test_failing_calls_are_selected_by_counts(text: str, struck: str) -> None:
     troubles = Troubles([Trouble.of(text)])
-    met = ["x" if troubles.strike("GET entity/bulk", writes=False, text="") else "." for _ in range(10)]
-    assert "".join(met) == struck
+    strikes = ["x" if troubles.strike("GET entity/bulk", writes=False, text="") else "." for _ in range(10)]
+    assert "".join(strikes) == struck
     assert str(Trouble.of(text)) == text
 
 

@@ -146,7 +146,7 @@ def test_npm_and_uv_trust_the_named_certificates(
     command = program(server, tmp_path / "made")
 
     def output(environment: Mapping[str, str]) -> str:
-        done = subprocess.run(
+        outcome = subprocess.run(
             command,
             env={**with_certificates(environment), "UV_HTTP_RETRIES": "0"},
             capture_output=True,
@@ -154,7 +154,7 @@ def test_npm_and_uv_trust_the_named_certificates(
             check=False,
             timeout=300,
         )
-        return done.stdout + done.stderr
+        return outcome.stdout + outcome.stderr
 
     refused = output(os.environ)
     assert "set SSL_CERT_FILE to the file of its certificates" in certificate_advice(refused), refused

@@ -36,13 +36,13 @@ def test_a_host_stopped_during_its_restart_leaves_nothing_running(tmp_path: Path
     """The keeper started another host after the stopped one, and it kept the port."""
     environment = {**os.environ, "CALLS": str(tmp_path / "calls")}
     host = FunctionsHost(app=APPS / "web", environment=environment, log=tmp_path / "log")
-    dead, starting, stopped = threading.Event(), threading.Event(), threading.Event()
+    dead, starting, stop_event = threading.Event(), threading.Event(), threading.Event()
     start = host._start
 
     def start_late() -> Leashed:
         if dead.is_set():
             starting.set()
-            stopped.wait(_STEP_SECONDS)  # with the defect the end comes in between
+            stop_event.wait(_STEP_SECONDS)  # with the defect the end comes in between
         return start()
 
     host._start = start_late  # type: ignore[method-assign]  # the real one, later
@@ -51,5 +51,5 @@ def test_a_host_stopped_during_its_restart_leaves_nothing_running(tmp_path: Path
         os.kill(host.pid, signal.SIGKILL)
         assert starting.wait(120)
         host.stop()
-        stopped.set()
+        stop_event.set()
         assert not host._child.running

@@ -62,9 +62,9 @@ def test_a_missing_queue_is_created_by_its_first_message(
     assert storage.count_messages(unique) == 2
 
 
-def names(app: App, what: str) -> list[str]:
+def names(app: App, kind: str) -> list[str]:
     """Return the blobs of functions' recorded begins or ends."""
-    return sorted(note["name"].rpartition("/")[2] for note in app.notes(what))
+    return sorted(note["name"].rpartition("/")[2] for note in app.notes(kind))
 
 
 def test_every_blob_is_delivered_once(app: App, container: ContainerClient) -> None:
@@ -134,9 +134,9 @@ def test_a_failing_blob_is_retried_and_then_moved_to_the_poison_queue(
     calls = app.get("/admin/host/calls")
     assert calls["invocations"] == {"on_blob": {"ok": 1, "failed": 2}}
     poison = [message.json() for message in storage.get_messages("webjobs-blobtrigger-poison", 32, 1)]
-    (mine,) = [message for message in poison if message["ContainerName"] == container.container_name]
-    assert mine["BlobName"] == "in/bad.txt"
-    assert mine["FunctionId"] == "Host.Functions.on_blob"
+    (own_message,) = [message for message in poison if message["ContainerName"] == container.container_name]
+    assert own_message["BlobName"] == "in/bad.txt"
+    assert own_message["FunctionId"] == "Host.Functions.on_blob"
     log = app.hosts[0].log.read_text()
     assert "try=1/2 failed: ValueError('asked to fail')" in log
     assert "try=2/2 failed: ValueError('asked to fail')" in log
@@ -189,13 +189,13 @@ def test_messages_without_a_blob_are_dropped(app: App, container: ContainerClien
 
 def test_the_host_starts_without_storage_and_continues_when_it_is_available(tmp_path: Path) -> None:
     """The host answers meanwhile, logs the problem, and continues when storage is available."""
-    with Azurite() as gone:
-        settings = {"AzureWebJobsStorage": gone.connection_string, "CONTAINER": "later"}
+    with Azurite() as first_azurite:
+        settings = {"AzureWebJobsStorage": first_azurite.connection_string, "CONTAINER": "later"}
     with sample("blobs", tmp_path, settings) as app:
         host = app.start()
         assert app.get("/admin/host/status")["state"] == "Running"
         assert wait_for(lambda: "no answer from" in host.log.read_text())
-        with Azurite(ports=gone.ports) as back:
+        with Azurite(ports=first_azurite.ports) as back:
             with ContainerClient.from_connection_string(back.connection_string, "later") as container:
                 container.create_container()
                 container.upload_blob("in/a.txt", b"x")

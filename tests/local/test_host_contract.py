@@ -31,7 +31,7 @@ def bench(azurite: Azurite, unique: str, tmp_path: Path, web: App) -> Bench:
     return Bench(azurite=azurite, container=unique, scratch=tmp_path, web=web, keys=keys, key=http.KEY)
 
 
-@pytest.mark.parametrize("seen", CASES)
-def test_the_local_host_behaves_like_the_real_one(seen: str, bench: Bench) -> None:
+@pytest.mark.parametrize("title", CASES)
+def test_the_local_host_behaves_like_the_real_one(title: str, bench: Bench) -> None:
     """Each line of the table."""
-    CASES[seen](bench)
+    CASES[title](bench)

@@ -88,18 +88,18 @@ def test_a_body_at_the_limit_is_accepted(web: App) -> None:
 
 def test_functions_without_async_run_concurrently(web: App) -> None:
     """Six calls of half a second take less time than two in a row."""
-    begun = time.monotonic()
+    start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         texts = list(pool.map(lambda _: requests.get(f"{web.url}/api/slow", timeout=60).text, range(6)))
     assert texts == ["slow"] * 6
-    assert time.monotonic() - begun < 1.5
+    assert time.monotonic() - start < 1.5
 
 
 def test_the_host_reports_its_status_and_counts_of_calls(web: App) -> None:
     """They have its status, and the number of each function's calls."""
-    before = web.get("/admin/host/calls")["invocations"]["item"]
+    counts_before = web.get("/admin/host/calls")["invocations"]["item"]
     requests.get(f"{web.url}/api/items/1/x", timeout=60)
-    assert web.get("/admin/host/calls")["invocations"]["item"] == {"ok": before["ok"] + 1, "failed": 0}
+    assert web.get("/admin/host/calls")["invocations"]["item"] == {"ok": counts_before["ok"] + 1, "failed": 0}
     status = web.get("/admin/host/status")
     assert (status["state"], status["functions"]) == ("Running", ["boom", "echo", "item", "slow_hello"])
 

@@ -116,7 +116,7 @@ def test_local_settings_complete_the_environment(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("path", "blob", "found"),
+    ("path", "blob", "parameters"),
     [
         ("c/{name}", "a/b.json", {"name": "a/b.json"}),
         ("c", "a/b", {"name": "a/b"}),
@@ -126,13 +126,13 @@ def test_local_settings_complete_the_environment(tmp_path: Path, monkeypatch: py
         ("c/fixed.txt", "fixed_txt", None),
     ],
 )
-def test_a_blob_pattern_matches_names(path: str, blob: str, found: dict[str, str] | None) -> None:
+def test_a_blob_pattern_matches_names(path: str, blob: str, parameters: dict[str, str] | None) -> None:
     """A container, literals and names."""
-    assert Pattern(path).match(blob) == found
+    assert Pattern(path).match(blob) == parameters
 
 
 @pytest.mark.parametrize(
-    ("route", "path", "found"),
+    ("route", "path", "parameters"),
     [
         ("a/{x}", "/api/a/1", {"x": "1"}),
         ("a/{x?}", "/api/a", {}),
@@ -140,19 +140,21 @@ def test_a_blob_pattern_matches_names(path: str, blob: str, found: dict[str, str
         ("a/{x}-{y}.json", "/api/a/p-q.json", {"x": "p", "y": "q"}),
     ],
 )
-def test_a_route_template_matches_paths(tmp_path: Path, route: str, path: str, found: dict[str, str] | None) -> None:
+def test_a_route_template_matches_paths(
+    tmp_path: Path, route: str, path: str, parameters: dict[str, str] | None
+) -> None:
     """Templates have the syntax of ASP.NET."""
     functions = read_functions(write(tmp_path, "one", HTTP | {"route": route}))
     answer = find_route(make_routes(functions, HostConfig(version="2.0")), "GET", path)
-    assert (answer[1] if answer else None) == found
+    assert (answer[1] if answer else None) == parameters
 
 
 def test_fixed_routes_take_precedence_over_routes_with_parameters(tmp_path: Path) -> None:
     """They take precedence over routes with parameters."""
     write(tmp_path, "a", HTTP | {"route": "{any}"})
     routes = make_routes(read_functions(write(tmp_path, "b", HTTP | {"route": "fixed"})), PLAIN)
-    found = [find_route(routes, "GET", path) for path in ("/fixed", "/other")]
-    assert [answer[0].function.name for answer in found if answer] == ["b", "a"]
+    answers = [find_route(routes, "GET", path) for path in ("/fixed", "/other")]
+    assert [answer[0].function.name for answer in answers if answer] == ["b", "a"]
 
 
 @pytest.mark.parametrize("route", ["{x:regex}", "{x"])
@@ -166,8 +168,8 @@ def test_invalid_routes_are_refused(tmp_path: Path, route: str) -> None:
 def run_host(*arguments: str | Path) -> tuple[int, str]:
     """Run the command to its end; return its status and its output."""
     command = [sys.executable, "-m", "throughline.local.host", *arguments]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
-    return done.returncode, done.stderr
+    outcome = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
+    return outcome.returncode, outcome.stderr
 
 
 def test_functions_that_cannot_be_imported_are_reported(tmp_path: Path) -> None:
@@ -187,8 +189,8 @@ def test_functions_that_cannot_be_imported_are_reported(tmp_path: Path) -> None:
 
 def test_a_busy_port_is_reported() -> None:
     """The error names the port and what to do."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as busy_socket:
+        port = busy_socket.getsockname()[1]
         status, output = run_host("--root", APPS / "web", "--port", str(port))
     assert status == 2
     assert output.startswith(

@@ -10,13 +10,13 @@ from throughline.local.host.http.keys import Keys
 
 
 def test_keys_that_are_replaced_while_requests_come_open_every_request(tmp_path: Path) -> None:
-    file, ended = tmp_path / "keys.json", Event()
+    file, end_event = tmp_path / "keys.json", Event()
     contents = [json.dumps({"functionKeys": {"default": "sender", f"key{n}": "x" * 500}}) for n in range(2)]
     replace_text(file, contents[0])
 
     def refused() -> int:
         keys, number = Keys(file), 0
-        while not ended.is_set():
+        while not end_event.is_set():
             number += not keys.open_function("receiver_function", "function", "sender")
         return number
 
@@ -26,5 +26,5 @@ def test_keys_that_are_replaced_while_requests_come_open_every_request(tmp_path:
             for turn in range(500):
                 replace_text(file, contents[turn % 2])
         finally:
-            ended.set()
+            end_event.set()
     assert [reader.result() for reader in readers] == [0, 0]

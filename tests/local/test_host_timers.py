@@ -43,5 +43,5 @@ def test_a_timer_fires_and_never_twice_at_once(tmp_path: Path) -> None:
         notes = app.notes("begin", "end")
         assert [note["what"] for note in notes] == ["begin", "end"] * (len(notes) // 2)
         assert len(notes) >= 4
-        assert all(later["at"] >= earlier["at"] for earlier, later in pairwise(notes))
+        assert all(later_note["at"] >= earlier["at"] for earlier, later_note in pairwise(notes))
         assert len(app.notes("start")) == 1

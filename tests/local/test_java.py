@@ -99,8 +99,8 @@ def pypi(tmp_path: Path) -> Path:
     ("need", "version"), [(LISTENER, 21), (LAKE, 17), (SPARK_4_1, 21), (JavaNeed(platform=SPARK_4, lake=True), 17)]
 )
 def test_without_java_on_the_machine_each_job_gets_its_java_from_pypi(pypi: Path, need: JavaNeed, version: int) -> None:
-    found = find_java(need, {"PATH": ""}, build=pypi)
-    assert (found.version, found.source) == (version, f"PyPI (build/java{version})")
+    java = find_java(need, {"PATH": ""}, build=pypi)
+    assert (java.version, java.source) == (version, f"PyPI (build/java{version})")
     assert need.from_pypi == version
 
 
@@ -117,16 +117,16 @@ def test_a_job_for_which_pypi_has_no_java_is_refused(pypi: Path) -> None:
 
 def test_the_lake_on_spark_3_does_not_use_java_21_of_the_machine(pypi: Path, tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home", "21")
-    found = find_java(LAKE, {"JAVA_HOME": str(home), "PATH": ""}, build=pypi)
-    assert (found.version, found.source) == (17, "PyPI (build/java17)")
+    java = find_java(LAKE, {"JAVA_HOME": str(home), "PATH": ""}, build=pypi)
+    assert (java.version, java.source) == (17, "PyPI (build/java17)")
 
 
 def test_the_missing_module_is_left_out_of_the_arguments_of_spark_4(pypi: Path) -> None:
     home = find_java(SPARK_4_1, {"PATH": ""}, build=pypi).path
     assert home != find_java(LISTENER, {"PATH": ""}, build=pypi).path
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-opens=java.base/java.nio=ALL-UNNAMED", "$x"]
-    done = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [*arguments[:2], *arguments[3:]]
+    outcome = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
+    assert outcome.stdout.splitlines() == [*arguments[:2], *arguments[3:]]
 
 
 def test_spark_4_uses_a_java_with_the_module_unchanged(tmp_path: Path) -> None:

@@ -105,8 +105,8 @@ def test_requests_as_marquez_page_sends_them_are_answered(app: App) -> None:
 
 
 def test_our_own_questions_are_answered_at_the_same_address(app: App) -> None:
-    where = {"dataset": "mart/report", "column": "customer"}
-    tree = requests.get(f"{app.url}/api/v1/throughline/explain", params=where, timeout=60).json()
+    question = {"dataset": "mart/report", "column": "customer"}
+    tree = requests.get(f"{app.url}/api/v1/throughline/explain", params=question, timeout=60).json()
     assert [origin["column"] for origin in tree["origins"]] == ["name"]
 
 
@@ -122,8 +122,8 @@ def test_headers_of_conditions_and_compression_pass_the_host(app: App) -> None:
     response = requests.get(f"{app.url}/api/v1/lineage", params=node, timeout=60)
     assert (response.status_code, response.headers["Content-Encoding"]) == (200, "gzip")
     assert len(response.json()["graph"]) == 6
-    known = {"If-None-Match": response.headers["ETag"]}
-    repeated = requests.get(f"{app.url}/api/v1/lineage", params=node, headers=known, timeout=60)
+    condition_headers = {"If-None-Match": response.headers["ETag"]}
+    repeated = requests.get(f"{app.url}/api/v1/lineage", params=node, headers=condition_headers, timeout=60)
     assert (repeated.status_code, repeated.content) == (304, b"")
     head = requests.head(f"{app.url}/api/v1/lineage", params=node, timeout=60)
     assert (head.status_code, head.headers["ETag"], head.content) == (200, response.headers["ETag"], b"")

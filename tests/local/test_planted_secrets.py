@@ -28,8 +28,8 @@ def _post(url: str, raw: bytes, path: str = "", key: str = SECRET) -> requests.R
 def _wait(storage: Storage) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
-        found = status(storage)
-        if found.received >= 4 and found.reconciles and not found.in_progress:
+        current_status = status(storage)
+        if current_status.received >= 4 and current_status.reconciles and not current_status.in_progress:
             return
         time.sleep(0.3)
     pytest.fail(f"not processed: {status(storage)}")
@@ -54,13 +54,13 @@ def test_no_secret_of_an_event_is_in_rows_log_catalog_or_output(tmp_path: Path) 
             CliRunner().invoke(app, [*command, "--home", str(tmp_path)]).output
             for command in (["status"], ["status", "--json"], ["show", nodes[0].qualified_name, "--columns"])
         ]
-        held = list(stored_texts(parts.storage, raw=True))
+        stored_pairs = list(stored_texts(parts.storage, raw=True))
     log = (tmp_path / "functions.log").read_text()
     assert "event run=" in log
     assert log.count("state=refused") == 6
     assert [line for line in log.splitlines() if contains_secret(line)] == []
-    assert [where for where, text in held if contains_secret(text)] == []
-    assert any(where.startswith("events/") for where, _ in held)
+    assert [place for place, text in stored_pairs if contains_secret(text)] == []
+    assert any(place.startswith("events/") for place, _ in stored_pairs)
     assert [repr(node) for node in (*nodes, *processes.values()) if contains_secret(repr(node))] == []
     assert "report" in outputs[2]
     assert [output for output in outputs if contains_secret(output)] == []

@@ -184,16 +184,16 @@ def test_properties_of_several_sources_are_merged() -> None:
 def test_every_scenario_has_a_truth_that_names_its_own_inputs(name: str) -> None:
     """An edge comes from an input of its process and goes to its output; a never reported fact is no edge of it."""
     truth = json.loads(scenarios()[name].truth.read_text())
-    always = {"processes", "not_reported", "reported_wrongly"}
-    assert always <= set(truth) <= always | {"not_run", "declared"}
-    never = [entry for entry in truth["not_reported"] if "only" not in entry]
+    required_keys = {"processes", "not_reported", "reported_wrongly"}
+    assert required_keys <= set(truth) <= required_keys | {"not_run", "declared"}
+    permanent_gaps = [entry for entry in truth["not_reported"] if "only" not in entry]
     for process in truth["processes"]:
         assert process["output"] not in process["inputs"]
         for edge in process["columns"]:
             assert edge["input"][0] in process["inputs"]
             assert edge["output"][0] == process["output"]
             assert edge["kind"] in {"DIRECT", "OPAQUE", "INDIRECT"}
-            assert edge not in [entry.get("edge") for entry in never]
+            assert edge not in [entry.get("edge") for entry in permanent_gaps]
     gaps = [*truth["not_reported"], *truth["reported_wrongly"], *truth.get("not_run", ())]
     assert all(entry["reason"] for entry in gaps)
     assert all(entry["only"] for entry in truth.get("not_run", ()))
@@ -205,7 +205,9 @@ def test_every_gap_names_an_existing_capture(name: str) -> None:
     scenario = scenarios()[name]
     truth = json.loads(scenario.truth.read_text())
     known_names = (
-        {each.name for each in (*MATRIX, *WITH_PLANS)} if scenario.needs.kind == "spark" else set(captures(scenario))
+        {matrix_entry.name for matrix_entry in (*MATRIX, *WITH_PLANS)}
+        if scenario.needs.kind == "spark"
+        else set(captures(scenario))
     )
     for entry in (*truth["not_reported"], *truth["reported_wrongly"], *truth.get("not_run", ())):
         for pattern in entry.get("only", ()):

@@ -79,9 +79,9 @@ def test_a_failed_job_reports_its_error_and_log(tmp_path: Path) -> None:
 def test_a_job_that_does_not_end_is_stopped_with_a_hint_at_the_cause(
     tmp_path: Path, threads: str, expected: str
 ) -> None:
-    others = set(psutil.Process().children(recursive=True))  # servers of other tests in this process
+    other_processes = set(psutil.Process().children(recursive=True))  # servers of other tests in this process
     with _endless(tmp_path, threads) as job:
-        family = set(psutil.Process().children(recursive=True)) - others
+        family = set(psutil.Process().children(recursive=True)) - other_processes
         result = job.wait(seconds=0.2)
     assert result.problem == (
         f"The job shop did not end within 0.2 s and was stopped: {expected.format(folder=tmp_path)} "

@@ -60,12 +60,12 @@ def test_facts_that_no_listener_reports_are_not_expected(tmp_path: Path, gap: di
 def test_a_gap_is_removed_only_from_its_captures(
     tmp_path: Path, gap: dict[str, Any], inputs: set[str], edges: frozenset[Edge]
 ) -> None:
-    whole = _read(tmp_path)
+    full_truth = _read(tmp_path)
     reported = _read(tmp_path, not_reported=[{**gap, "only": ["spark35-*"], "reason": "why"}])
     assert reported["out"].inputs == inputs
     assert reported["out"].edges == edges
     assert reported["out"].operations == {"insert"}
-    assert _read(tmp_path, not_reported=[{**gap, "only": [ELSEWHERE], "reason": "why"}]) == whole
+    assert _read(tmp_path, not_reported=[{**gap, "only": [ELSEWHERE], "reason": "why"}]) == full_truth
 
 
 @pytest.mark.parametrize("gap", [{"output": "out"}, {"output": "out", "inputs": ["in/a", "in/b"]}])
@@ -172,7 +172,9 @@ def test_the_whole_truth_includes_unreported_facts(tmp_path: Path) -> None:
         {"output": "unseen", "inputs": ["in/a"], "reason": "why"},
         {"edge": OTHER, "only": [HERE], "reason": "why"},
     ]
-    found = {process.output: process for process in Truth.whole(_write(tmp_path, not_reported=gaps)).processes}
-    assert found["out"].inputs == {"in/a", "in/b", "in/c"}
-    assert found["out"].edges == _edges(MASKED, OTHER, ROWS)
-    assert found["unseen"].inputs == {"in/a"}
+    processes_by_output = {
+        process.output: process for process in Truth.whole(_write(tmp_path, not_reported=gaps)).processes
+    }
+    assert processes_by_output["out"].inputs == {"in/a", "in/b", "in/c"}
+    assert processes_by_output["out"].edges == _edges(MASKED, OTHER, ROWS)
+    assert processes_by_output["unseen"].inputs == {"in/a"}

@@ -45,8 +45,8 @@ def rows(table: str, number: int) -> list[tuple[str | None, ...]]:
 
 def _drawn(column: str, number: int, salt: str) -> Cells:
     chance = random.Random(f"{column} {number} {salt}")
-    most = _FEW if number % 2 else _MANY
-    return [f"[{column}#{chance.randrange(most)}]" if chance.random() < 0.8 else None for _ in range(ROWS)]
+    limit = _FEW if number % 2 else _MANY
+    return [f"[{column}#{chance.randrange(limit)}]" if chance.random() < 0.8 else None for _ in range(ROWS)]
 
 
 def _renumbered(cells: Cells, column: str, number: int) -> Cells:

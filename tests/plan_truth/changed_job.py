@@ -33,23 +33,23 @@ target, made = json.loads((folder / "merge.json").read_text())
 views: set[str] = set()
 
 
-def view(table: str, number: int, changed: str, how: str) -> str:
+def view(table: str, number: int, changed: str, change_kind: str) -> str:
     """Return the name of a view of a table in a world, with one column changed or none."""
-    name = f"{table}_{number}" + (f"_{changed[-1]}_{how}" if changed.startswith(table) else "")
+    name = f"{table}_{number}" + (f"_{changed[-1]}_{change_kind}" if changed.startswith(table) else "")
     if name not in views:
-        cells = worlds[number]["drawn"] | ({changed: worlds[number][how][changed]} if changed else {})
-        columns = sorted(each for each in cells if each.startswith(f"{table}."))
+        cells = worlds[number]["drawn"] | ({changed: worlds[number][change_kind][changed]} if changed else {})
+        columns = sorted(column for column in cells if column.startswith(f"{table}."))
         rows = zip(*(cells[column] for column in columns), strict=True)
-        values = ", ".join(f"({', '.join(repr(each) if each else 'NULL' for each in row)})" for row in rows)
+        values = ", ".join(f"({', '.join(repr(value) if value else 'NULL' for value in row)})" for row in rows)
         names = ", ".join(column[-1] for column in columns)
         spark.sql(f"CREATE TEMPORARY VIEW {name} AS SELECT * FROM VALUES {values} AS v({names})")  # noqa: S608 - of our grammar
         views.add(name)
     return name
 
 
-def run(text: str, number: int, changed: str = "", how: str = "") -> list[list[Cell]]:
+def run(text: str, number: int, changed: str = "", change_kind: str = "") -> list[list[Cell]]:
     """Return the cells of each column in the result of a text in a world."""
-    text = re.sub(r"\bs\d\b(?!\.)", lambda table: view(table[0], number, changed, how), text)
+    text = re.sub(r"\bs\d\b(?!\.)", lambda table: view(table[0], number, changed, change_kind), text)
     if text.startswith("MERGE "):
         spark.sql(made)
         spark.sql(text)
@@ -78,37 +78,43 @@ def observe(
     text: str, sources: list[str], expected: Mapping[str, list[int]], values: list[list[str]]
 ) -> dict[str, Any]:
     """Return the observations of one text."""
-    seen: dict[str, dict[str, set[int]]] = {
+    observed_places: dict[str, dict[str, set[int]]] = {
         source: {"any": set(), "numbers": set(), "cells": set()} for source in sources
     }
     origins: list[set[str]] = []
     runs = 0
     for number in range(len(worlds)):
-        how = ("numbers", "cells")[number // 2 % 2]
+        change_kind = ("numbers", "cells")[number // 2 % 2]
         missing = [
             source
             for source in sources
-            if set(expected.get(source, ())) - seen[source]["numbers"] - seen[source]["cells"]
+            if set(expected.get(source, ())) - observed_places[source]["numbers"] - observed_places[source]["cells"]
         ]
         changed = sources if number in {0, 2} else missing
-        unmet = not origins or any(set(wanted) - met for wanted, met in zip(values, origins, strict=True))
+        unmet = not origins or any(
+            set(expected_origins) - found_origins
+            for expected_origins, found_origins in zip(values, origins, strict=True)
+        )
         if not changed and not unmet:
             continue
-        before = run(text, number)
-        origins = origins or [set() for _ in before]
-        results = {source: run(text, number, source, how) for source in changed}
+        rows_before = run(text, number)
+        origins = origins or [set() for _ in rows_before]
+        results = {source: run(text, number, source, change_kind) for source in changed}
         runs += 1 + len(results)
-        for result in (before, *results.values()):
+        for result in (rows_before, *results.values()):
             for place, cells in enumerate(result):
-                origins[place].update(origin for each in cells if each for origin, _ in each)
-        for source, after in results.items():
-            for place, (first, second) in enumerate(zip(before, after, strict=True)):
+                origins[place].update(origin for cell_origins in cells if cell_origins for origin, _ in cell_origins)
+        for source, rows_after in results.items():
+            for place, (first, second) in enumerate(zip(rows_before, rows_after, strict=True)):
                 if Counter(first) != Counter(second):
-                    seen[source]["any"].add(place)
+                    observed_places[source]["any"].add(place)
                 if without(source, first) != without(source, second):
-                    seen[source][how].add(place)
-    found = {source: {kind: sorted(places) for kind, places in each.items()} for source, each in seen.items()}
-    return {"origins": [sorted(origin) for origin in origins], "changed": found, "runs": runs}
+                    observed_places[source][change_kind].add(place)
+    changed_places = {
+        source: {kind: sorted(places) for kind, places in places_by_kind.items()}
+        for source, places_by_kind in observed_places.items()
+    }
+    return {"origins": [sorted(origin) for origin in origins], "changed": changed_places, "runs": runs}
 
 
 results, refused = {}, {}

@@ -68,17 +68,25 @@ def differences(query: str, lineage: PlanLineage, truth: Expected) -> list[Diffe
         return [_difference(query, -1, "number of columns", frozenset(), truth.rows)]
     columns = list(columns_of(output, (f"c{place}" for place in range(len(truth.columns)))))
     compared = [(-1, "rows", frozenset(map(source_of, output.rows)), truth.rows)]
-    for place, (ours, theirs, leaves) in enumerate(zip(columns, truth.columns, truth.leaves, strict=True)):
+    for place, (our_column, their_column, leaves) in enumerate(zip(columns, truth.columns, truth.leaves, strict=True)):
         compared += [
-            (place, "values", ours.values, theirs.values),
-            (place, "conditions", ours.conditions, theirs.conditions),
-            (place, LEAVES, ours.all, leaves),
+            (place, "values", our_column.values, their_column.values),
+            (place, "conditions", our_column.conditions, their_column.conditions),
+            (place, LEAVES, our_column.all, leaves),
         ]
-    return [_difference(query, place, what, ours, theirs) for place, what, ours, theirs in compared if ours != theirs]
+    return [
+        _difference(query, place, subject, our_sources, their_sources)
+        for place, subject, our_sources, their_sources in compared
+        if our_sources != their_sources
+    ]
 
 
-def _difference(query: str, place: int, what: str, ours: frozenset[Source], theirs: frozenset[Source]) -> Difference:
-    return Difference(query=query, column=place, what=what, ours=ours - theirs, theirs=theirs - ours)
+def _difference(
+    query: str, place: int, subject: str, our_sources: frozenset[Source], their_sources: frozenset[Source]
+) -> Difference:
+    return Difference(
+        query=query, column=place, what=subject, ours=our_sources - their_sources, theirs=their_sources - our_sources
+    )
 
 
 def columns_of(output: MergedDataset, names: Iterable[str]) -> Iterator[Sources]:
@@ -97,6 +105,6 @@ def _acting(inputs: list[InputField], *, direct: bool) -> frozenset[Source]:
     )
 
 
-def source_of(each: InputField) -> Source:
+def source_of(input_field: InputField) -> Source:
     """Return the table and column of a source."""
-    return each.name.rpartition("/")[2], each.field
+    return input_field.name.rpartition("/")[2], input_field.field

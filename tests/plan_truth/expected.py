@@ -54,19 +54,19 @@ def expected(query: str, tables: Mapping[str, Mapping[str, str]]) -> Expected:
     leaves = []
     for place in range(len(columns)):
         root = lineage.to_node(place, scope, DIALECT, schema=schema, trim_selects=False)
-        found = [each for each in root.walk() if isinstance(each.expression, exp.Table) and not each.downstream]
+        leaf_nodes = [node for node in root.walk() if isinstance(node.expression, exp.Table) and not node.downstream]
         leaves.append(
-            frozenset((each.expression.name, each.name.rpartition(".")[2].strip('"').lower()) for each in found)
+            frozenset((node.expression.name, node.name.rpartition(".")[2].strip('"').lower()) for node in leaf_nodes)
         )
     return Expected(columns=columns, rows=rows, leaves=tuple(leaves))
 
 
-def united(found: Iterable[Sources]) -> Sources:
+def united(columns: Iterable[Sources]) -> Sources:
     """All sources of several."""
-    each = list(found)
+    column_list = list(columns)
     return Sources(
-        frozenset().union(*(sources.values for sources in each)),
-        frozenset().union(*(sources.conditions for sources in each)),
+        frozenset().union(*(sources.values for sources in column_list)),
+        frozenset().union(*(sources.conditions for sources in column_list)),
     )
 
 
@@ -90,24 +90,24 @@ class Scopes:
             (inner,) = scope.subquery_scopes
             columns, rows = self.query(inner)
         else:
-            columns = tuple(self._sources(each, scope) for each in query.selects)
+            columns = tuple(self._sources(selected, scope) for selected in query.selects)
             rows = self._rows(query, scope, columns)
         ordered = query.args.get("order")
-        names = [each.lower() for each in query.named_selects]
+        names = [name.lower() for name in query.named_selects]
         for column in ordered.find_all(exp.Column) if ordered else ():
             if not column.table and column.name.lower() in names:
                 rows |= columns[names.index(column.name.lower())].all
         return columns, rows
 
     def _set_operation(self, query: exp.SetOperation, scope: Scope) -> tuple[tuple[Sources, ...], frozenset[Source]]:
-        (left, left_rows), (right, right_rows) = (
+        (left_columns, left_rows), (right, right_rows) = (
             self.query(set_operation_scope) for set_operation_scope in scope.set_operation_scopes
         )
         rows = left_rows | right_rows
-        both = tuple(map(united, zip(left, right, strict=True)))
+        columns = tuple(map(united, zip(left_columns, right, strict=True)))
         if query.args.get("distinct") or not isinstance(query, exp.Union):
-            rows |= united(both).all
-        return both if isinstance(query, exp.Union) else left, rows
+            rows |= united(columns).all
+        return columns if isinstance(query, exp.Union) else left_columns, rows
 
     def _rows(self, query: exp.Query, scope: Scope, columns: tuple[Sources, ...]) -> frozenset[Source]:
         parts = [query.args.get(name) for name in ("where", "group", "having", "order")]
@@ -133,30 +133,33 @@ class Scopes:
         give += _both(expression)
         return united(
             (
-                *(self._sources(each, scope) for each in give),
-                *(Sources(conditions=self._sources(each, scope).all) for each in _deciding(expression)),
+                *(self._sources(expression_part, scope) for expression_part in give),
+                *(
+                    Sources(conditions=self._sources(deciding_part, scope).all)
+                    for deciding_part in _deciding(expression)
+                ),
             )
         )
 
     def _subquery(self, query: exp.Expr, scope: Scope) -> Sources:
         inner = query.unnest()
-        (found,) = (
+        (subquery,) = (
             subquery_scope for subquery_scope in scope.subquery_scopes if subquery_scope.expression in (inner, query)
         )
-        columns, rows = self.query(found)
+        columns, rows = self.query(subquery)
         return united((*columns, Sources(conditions=rows)))
 
     def _column(self, column: exp.Column, scope: Scope) -> Sources:
         if not column.table:
             return NOTHING  # one of the query's own columns in ORDER BY
-        at: Scope | None = scope
-        while at and column.table not in at.selected_sources:
-            at = at.parent
-        if at is None:
+        current_scope: Scope | None = scope
+        while current_scope and column.table not in current_scope.selected_sources:
+            current_scope = current_scope.parent
+        if current_scope is None:
             raise ValueError(f"{column.sql()} is of no source")
-        _, source = at.selected_sources[column.table]
+        _, source = current_scope.selected_sources[column.table]
         if isinstance(source, Scope):
-            names = [each.lower() for each in _query_of(source).named_selects]
+            names = [name.lower() for name in _query_of(source).named_selects]
             return self.query(source)[0][names.index(column.name.lower())]
         return Sources(values=frozenset({(source.name, column.name.lower())}))
 
@@ -170,7 +173,7 @@ def _query_of(scope: Scope) -> exp.Query:
 def _deciding(expression: exp.Expr) -> list[exp.Expr]:
     """Yield the parts of an expression that are only conditions of its value."""
     if isinstance(expression, exp.Case):
-        return [each for each in (expression.this, *(branch.this for branch in expression.args["ifs"])) if each]
+        return [part for part in (expression.this, *(branch.this for branch in expression.args["ifs"])) if part]
     if isinstance(expression, exp.If):
         return [expression.this]
     if isinstance(expression, exp.Window):

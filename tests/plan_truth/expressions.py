@@ -62,27 +62,31 @@ class Expressions:
         salt = self.salt()
         return " = ".join(f"{checksum(self.chance.choice(side), salt)} % {parts}" for side in (first, second))
 
-    def some(self, known: Sequence[Column], most: int = 4) -> list[Column]:
+    def some(self, columns: Sequence[Column], max_columns: int = 4) -> list[Column]:
         """A few values."""
-        return [self.value(known, 2) for _ in range(self.chance.randint(1, most))]
+        return [self.value(columns, 2) for _ in range(self.chance.randint(1, max_columns))]
 
-    def summaries(self, known: Sequence[Column]) -> list[Column]:
+    def summaries(self, known_columns: Sequence[Column]) -> list[Column]:
         """Return one to three values of a group."""
         columns = []
         for _ in range(self.chance.randint(1, 2)):
-            kept = f" FILTER (WHERE {self.condition(known)})" if self.chance.random() < 0.3 else ""
-            columns.append(made(collected(self.value(known, 1).text, kept)))
-        plain = [column for column in known if column.plain]
+            filter_clause = f" FILTER (WHERE {self.condition(known_columns)})" if self.chance.random() < 0.3 else ""
+            columns.append(made(collected(self.value(known_columns, 1).text, filter_clause)))
+        plain = [column for column in known_columns if column.plain]
         if plain:
             columns.append(made(f"{self.chance.choice(('max', 'min'))}({self.chance.choice(plain).text})"))
         return columns
 
-    def windowed(self, known: Sequence[Column], kept_column: Column) -> Column:
+    def windowed(self, columns: Sequence[Column], kept_column: Column) -> Column:
         """Return a value of a window whose order is total for the columns that it takes."""
-        of, by, order = self.value(known, 1), self.chance.choice(known), self.chance.choice(known)
-        partition = f"PARTITION BY {checksum(by, self.salt())} % 2"
+        argument, partition_column, order = (
+            self.value(columns, 1),
+            self.chance.choice(columns),
+            self.chance.choice(columns),
+        )
+        partition = f"PARTITION BY {checksum(partition_column, self.salt())} % 2"
         sums = f"{checksum(order, self.salt())} % 1000"
-        others = ", ".join(dict.fromkeys(column.text for column in (order, kept_column, of)))
+        other_texts = ", ".join(dict.fromkeys(column.text for column in (order, kept_column, argument)))
         frame = self.chance.choice(
             ("ROWS BETWEEN 2 PRECEDING AND CURRENT ROW", "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING")
         )
@@ -92,24 +96,28 @@ class Expressions:
         rank = rank if rank.endswith(")") else f"{rank}()"
         return self.chance.choice(
             (
-                made(f"array_join(array_sort(collect_set({of.text}) OVER ({partition})), '')"),
-                made(f"lag({of.text}) OVER ({partition} ORDER BY {others})", nullable=True),
-                made(f"lead({of.text}) OVER (ORDER BY {others})", nullable=True),
+                made(f"array_join(array_sort(collect_set({argument.text}) OVER ({partition})), '')"),
+                made(f"lag({argument.text}) OVER ({partition} ORDER BY {other_texts})", nullable=True),
+                made(f"lead({argument.text}) OVER (ORDER BY {other_texts})", nullable=True),
                 made(
-                    f"array_join(array_sort(collect_set({of.text}) OVER ({partition} ORDER BY {others} {frame})), '')"
+                    f"array_join(array_sort(collect_set({argument.text}) "
+                    f"OVER ({partition} ORDER BY {other_texts} {frame})), '')"
                 ),
-                made(f"array_join(array_sort(collect_set({of.text}) OVER (ORDER BY {sums} {near})), '')"),
-                made(f"{of_frame}({of.text}) OVER ({partition} ORDER BY {others} {frame})", nullable=True),
-                made(f"if({rank} OVER ({partition} ORDER BY {others}) % 2 = 0, {of.text}, 'none')", nullable=True),
+                made(f"array_join(array_sort(collect_set({argument.text}) OVER (ORDER BY {sums} {near})), '')"),
+                made(f"{of_frame}({argument.text}) OVER ({partition} ORDER BY {other_texts} {frame})", nullable=True),
+                made(
+                    f"if({rank} OVER ({partition} ORDER BY {other_texts}) % 2 = 0, {argument.text}, 'none')",
+                    nullable=True,
+                ),
             )
         )
 
-    def value(self, known: Sequence[Column], depth: int) -> Column:
+    def value(self, columns: Sequence[Column], depth: int) -> Column:
         """Return a value made of columns, of at most `depth` levels."""
         if depth == 0 or self.chance.random() < 0.3:
-            return self.chance.choice(known)
-        x, y = (self.value(known, depth - 1) for _ in range(2))
-        condition, any_null = self.condition(known), x.nullable or y.nullable
+            return self.chance.choice(columns)
+        x, y = (self.value(columns, depth - 1) for _ in range(2))
+        condition, any_null = self.condition(columns), x.nullable or y.nullable
         forms = [
             made(f"concat({x.text}, {y.text})", nullable=any_null),
             made(f"CASE WHEN {condition} THEN {x.text} ELSE {y.text} END", nullable=any_null),
@@ -122,7 +130,7 @@ class Expressions:
             made(f"concat_ws('', {x.text}, {y.text})"),
             made(f"{FUNCTION}({x.text}, {y.text})"),
         ]
-        cells = [column for column in known if column.plain and column.text.rpartition(".")[2] in {"a", "b", "c"}]
+        cells = [column for column in columns if column.plain and column.text.rpartition(".")[2] in {"a", "b", "c"}]
         if len(cells) > 1:  # when one is null the other may not be
             first, second = (column.text for column in self.chance.sample(cells, 2))
             forms += [

@@ -65,14 +65,14 @@ def run(
     return Ran(lineages=read(events), refused=refused)
 
 
-def run_job(job: Path, folder: Path, name: str, platform: Platform, more: Mapping[str, str]) -> None:
+def run_job(job: Path, folder: Path, name: str, platform: Platform, properties: Mapping[str, str]) -> None:
     """Run a job with `folder` as its argument; Spark's own files go to `folder/name`.
 
     Raises RuntimeError for one that fails.
     """
     with SparkJob(
         job,
-        configuration={**_CONFIGURATION, **more},
+        configuration={**_CONFIGURATION, **properties},
         directory=folder / name,
         arguments=[str(folder)],
         java=find_java(JavaNeed(platform=platform, listener=True)),

@@ -37,21 +37,21 @@ A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
     ],
 )
 def test_a_query_gives_the_expected_lineage(query: str, values: str, conditions: str, rows: str) -> None:
-    found = expected(query, TABLES)
-    (first,) = found.columns
-    assert [_names(first.values), _names(first.conditions), _names(found.rows)] == [values, conditions, rows]
+    lineage = expected(query, TABLES)
+    (first,) = lineage.columns
+    assert [_names(first.values), _names(first.conditions), _names(lineage.rows)] == [values, conditions, rows]
 
 
 def test_sqlglots_own_lineage_does_not_separate_values_from_conditions() -> None:
-    found = expected("SELECT CASE WHEN a > 1 THEN b END FROM (SELECT a, b + c AS b FROM t) AS x", TABLES)
-    assert [_names(leaf) for leaf in found.leaves] == ["t.a t.b t.c"]
+    lineage = expected("SELECT CASE WHEN a > 1 THEN b END FROM (SELECT a, b + c AS b FROM t) AS x", TABLES)
+    assert [_names(leaf) for leaf in lineage.leaves] == ["t.a t.b t.c"]
 
 
 QUERY = "SELECT CASE WHEN a > 1 THEN b END FROM t WHERE c > 1"
 
 
 @pytest.mark.parametrize(
-    ("value", "condition", "of_rows", "seen"),
+    ("value", "condition", "of_rows", "expected_differences"),
     [
         (B, A, C, []),
         (C, A, C, ["0 values", "0 sqlglot's lineage"]),
@@ -60,23 +60,27 @@ QUERY = "SELECT CASE WHEN a > 1 THEN b END FROM t WHERE c > 1"
         (B, A, B, ["-1 rows"]),
     ],
 )
-def test_each_wrong_edge_is_detected(value: Json, condition: Json, of_rows: Json, seen: list[str]) -> None:
+def test_each_wrong_edge_is_detected(
+    value: Json, condition: Json, of_rows: Json, expected_differences: list[str]
+) -> None:
     lineage, truth = _lineage(value, condition, of_rows), expected(QUERY, TABLES)
-    assert [f"{difference.column} {difference.what}" for difference in differences("q", lineage, truth)] == seen
-    assert report(Ran(lineages={"q": lineage}, refused={}), {"q": truth}) == bool(seen)
+    assert [
+        f"{difference.column} {difference.what}" for difference in differences("q", lineage, truth)
+    ] == expected_differences
+    assert report(Ran(lineages={"q": lineage}, refused={}), {"q": truth}) == bool(expected_differences)
 
 
 def test_a_plan_with_unknown_parts_a_missing_one_and_an_outdated_explanation_are_failures() -> None:
-    lineage, truth = _lineage(B, A, C, known=False), expected(QUERY, TABLES)
+    lineage, truth = _lineage(B, A, C, is_known=False), expected(QUERY, TABLES)
     assert [difference.what for difference in differences("q", lineage, truth)] == ["not exact: (('Unheard', 1),)"]
     assert report(Ran(lineages={}, refused={"q": "refused"}), {"q": truth}) == 1
     assert report(Ran(lineages={"v14_q27": _lineage(B, A, C)}, refused={}), {"v14_q27": truth}) == 1
 
 
-def _lineage(value: Json, condition: Json, of_rows: Json, *, known: bool = True) -> PlanLineage:
+def _lineage(value: Json, condition: Json, of_rows: Json, *, is_known: bool = True) -> PlanLineage:
     plans = PlanBuilder()
     source = plans.table("file:/t", A, B, C)
-    if not known:
+    if not is_known:
         source = plans.add("Unheard", child=source)
     filtered = plans.add("Filter", condition=call("IsNotNull", of_rows), child=source)
     case: Json = {"k": "CaseWhen", "branches": [[condition, value]]}

@@ -31,13 +31,13 @@ def test_a_seed_gives_the_same_query_and_rows_each_time() -> None:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_other_numbers_keep_nulls_and_equality(number: int) -> None:
-    found = world(number)
+    world_tables = world(number)
     for name in COLUMNS:
-        drawn, numbered = found["drawn"][name], found["numbers"][name]
+        drawn, numbered = world_tables["drawn"][name], world_tables["numbers"][name]
         pairs = set(zip(drawn, numbered, strict=True))
         assert len(pairs) == len(set(drawn)) == len(set(numbered))
         assert [cell is None for cell in drawn] == [cell is None for cell in numbered]
-        assert drawn != numbered != found["cells"][name]
+        assert drawn != numbered != world_tables["cells"][name]
         assert {re.sub(r"#\d+", "", cell) for cell in (*drawn, *numbered) if cell} == {f"[{name}]"}
 
 
@@ -51,8 +51,10 @@ def test_the_first_seeds_have_every_form() -> None:
 def test_queries_are_sql_with_sources() -> None:
     texts = [query(seed) for seed in range(30)]
     assert all(parse_one(text, dialect="spark") for text in texts)
-    chosen = next(text for text in map(query, range(1_000)) if re.match(r"SELECT \w+\.\w+ AS", text) and "OVER" in text)
-    assert any(sources.values for sources in expected(chosen, SCHEMA).columns)
+    simple_query = next(
+        text for text in map(query, range(1_000)) if re.match(r"SELECT \w+\.\w+ AS", text) and "OVER" in text
+    )
+    assert any(sources.values for sources in expected(simple_query, SCHEMA).columns)
 
 
 NOTHING = Changed(any=[], numbers=[], cells=[])
@@ -79,8 +81,8 @@ NOTHING = Changed(any=[], numbers=[], cells=[])
     ],
 )
 def test_each_wrong_edge_is_detected(origins: list[str], changed: dict[str, Changed], problems: list[str]) -> None:
-    given = [Given(frozenset({"s0.a"}), frozenset({"s0.b"}))]
-    assert compare("q", given, Seen(origins=[origins], changed=changed, runs=2)) == problems
+    given_columns = [Given(frozenset({"s0.a"}), frozenset({"s0.b"}))]
+    assert compare("q", given_columns, Seen(origins=[origins], changed=changed, runs=2)) == problems
 
 
 @pytest.mark.parametrize(
@@ -92,13 +94,13 @@ def test_each_wrong_edge_is_detected(origins: list[str], changed: dict[str, Chan
     ],
 )
 def test_a_condition_that_changes_nothing_is_idle(changed: Changed, idle: list[str]) -> None:
-    given = [Given(frozenset({"s0.a"}), frozenset({"s0.b"}))]
-    assert idle_conditions(given, Seen(origins=[["s0.a"]], changed={"s0.b": changed}, runs=2)) == idle
+    given_columns = [Given(frozenset({"s0.a"}), frozenset({"s0.b"}))]
+    assert idle_conditions(given_columns, Seen(origins=[["s0.a"]], changed={"s0.b": changed}, runs=2)) == idle
 
 
 def test_a_plan_gives_values_and_conditions_of_a_column_and_of_the_rows() -> None:
-    given = given_of(_filtered("Filter"), "SELECT")
-    assert given == [Given(frozenset({"s0.a"}), frozenset({"s0.b", "s0.c"}))]
+    given_columns = given_of(_filtered("Filter"), "SELECT")
+    assert given_columns == [Given(frozenset({"s0.a"}), frozenset({"s0.b", "s0.c"}))]
 
 
 def test_a_missing_or_partly_unknown_plan_is_a_problem() -> None:
@@ -106,9 +108,9 @@ def test_a_missing_or_partly_unknown_plan_is_a_problem() -> None:
     assert given_of(_filtered("Unheard"), "SELECT") == "no plan that is known whole: (('Unheard', 1),)"
 
 
-def _filtered(below: str) -> PlanLineage:
+def _filtered(operator: str) -> PlanLineage:
     plans, a, b, c = PlanBuilder(), column(1, "a"), column(2, "b"), column(3, "c")
     source = plans.table("file:/s0", a, b, c)
-    source = plans.add(below, child=source, condition=call("IsNotNull", c))
+    source = plans.add(operator, child=source, condition=call("IsNotNull", c))
     case = {"k": "CaseWhen", "branches": [[b, a]]}
     return read_plan(facet(plans.writing(plans.project(source, alias(50, "c0", case)))))

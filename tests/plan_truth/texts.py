@@ -34,13 +34,13 @@ def _fetch(folder: Path) -> None:
     (folder / "ivy.xml").write_text(_dependencies())
     java = find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java"
     ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(folder / "ivy")]
-    what = ["-ivy", str(folder / "ivy.xml"), "-types", "jar", "-confs", "default"]
-    command = [*ivy, *what, "-retrieve", f"{folder}/[artifact].[ext]"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    options = ["-ivy", str(folder / "ivy.xml"), "-types", "jar", "-confs", "default"]
+    command = [*ivy, *options, "-retrieve", f"{folder}/[artifact].[ext]"]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
     jar = folder / f"{_ARTIFACT}.jar"
-    if done.returncode or not jar.exists():
+    if outcome.returncode or not jar.exists():
         raise RuntimeError(
-            f"Spark's jar of tests did not come from Maven Central: {(done.stderr or done.stdout)[-800:]}"
+            f"Spark's jar of tests did not come from Maven Central: {(outcome.stderr or outcome.stdout)[-800:]}"
         )
     if hashlib.sha256(jar.read_bytes()).hexdigest() != _DIGEST:
         raise RuntimeError(f"The download of {jar.name} from Maven Central has the wrong SHA-256: not used")

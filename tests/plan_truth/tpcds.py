@@ -47,38 +47,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def report(ran: Ran, truths: Mapping[str, Expected]) -> int:
     """Print the equal lineage and the differences; return 0 when every difference is explained."""
     missing = sorted(set(truths) - set(ran.lineages))
-    found = [
+    all_differences = [
         difference
         for name in truths
         if name not in missing
         for difference in differences(name, ran.lineages[name], truths[name])
     ]
-    wrong = [difference for difference in found if not difference.reason]
+    wrong = [difference for difference in all_differences if not difference.reason]
     stale = sorted(
-        {at for at in EXPLAINED if at[0] in truths} - {(difference.query, difference.column) for difference in found}
+        {place for place in EXPLAINED if place[0] in truths}
+        - {(difference.query, difference.column) for difference in all_differences}
     )
     for name in missing:
         out.print(f"{name}: no plan came. Spark: {ran.refused.get(name, 'no error')}")
-    for each in found:
+    for each in all_differences:
         out.print(_line(each))
     for name, column in stale:
         out.print(f"{name} column {column} is explained, and does not differ: delete the explanation")
     columns = sum(len(truth.columns) for truth in truths.values())
-    differing = {(difference.query, difference.column) for difference in found if difference.column >= 0}
-    rows = len(truths) - len(missing) - len({difference.query for difference in found if difference.column < 0})
+    differing = {(difference.query, difference.column) for difference in all_differences if difference.column >= 0}
+    rows = (
+        len(truths) - len(missing) - len({difference.query for difference in all_differences if difference.column < 0})
+    )
     out.print(
         f"{len(truths)} queries, {columns:,} columns: {columns - len(differing):,} columns with the same values and "
         f"conditions, {rows} queries with the same conditions of rows; "
-        f"{len({(entry.query, entry.column) for entry in found if entry.reason})} differences explained, "
+        f"{len({(entry.query, entry.column) for entry in all_differences if entry.reason})} differences explained, "
         f"{len({(difference.query, difference.column) for difference in wrong}) + len(missing)} not"
     )
     return 1 if wrong or missing or stale else 0
 
 
-def _line(each: Difference) -> str:
-    where = "rows" if each.column < 0 else f"column {each.column}"
-    only = f"only the plan: {_names(each.ours)}; only sqlglot: {_names(each.theirs)}"
-    return f"{each.query} {where}, {each.what}: {only}. {each.reason or 'NOT EXPLAINED'}"
+def _line(difference: Difference) -> str:
+    place = "rows" if difference.column < 0 else f"column {difference.column}"
+    sides = f"only the plan: {_names(difference.ours)}; only sqlglot: {_names(difference.theirs)}"
+    return f"{difference.query} {place}, {difference.what}: {sides}. {difference.reason or 'NOT EXPLAINED'}"
 
 
 def _names(sources: frozenset[tuple[str, str]]) -> str:

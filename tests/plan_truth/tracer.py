@@ -99,60 +99,68 @@ def trace(seeds: range, folder: Path, platform: Platform) -> int:
     (folder / "merge.json").write_text(json.dumps((TARGET, _MADE)))
     tables = {name: (columns, rows(name, 0)) for name, columns in TABLES.items()}
     ran = run(texts, folder, job=_JOB, tables=tables, platform=platform, more=delta_session(platform))
-    problems = [f"{name} was refused by Spark: {why}" for name, why in ran.refused.items()]
-    given: dict[str, list[Given]] = {}
+    problems = [f"{name} was refused by Spark: {reason}" for name, reason in ran.refused.items()]
+    given_columns: dict[str, list[Given]] = {}
     for name, text in texts.items():
         if name not in ran.refused:
             found = given_of(ran.lineages.get(name), text)
             if isinstance(found, str):
                 problems.append(f"{name}: {found}")
             else:
-                given[name] = found
-    seen_watch = _watch({name: texts[name] for name in given}, given, folder, platform)
+                given_columns[name] = found
+    seen_watch = _watch({name: texts[name] for name in given_columns}, given_columns, folder, platform)
     known_explained = _EXPLAINED if platform == SPARK_3 else {}
     idle, explained = [], []
-    for name in sorted(set(given) & set(seen_watch)):
-        differing = compare(name, given[name], seen_watch[name])
-        explained += [each for each in differing if each in known_explained]
-        problems += [each for each in differing if each not in known_explained]
-        idle += [f"{name} {idle_condition}" for idle_condition in idle_conditions(given[name], seen_watch[name])]
-    if len(idle) > _MOST_IDLE * sum(len(each.conditions) for name in given for each in given[name]):
+    for name in sorted(set(given_columns) & set(seen_watch)):
+        differing = compare(name, given_columns[name], seen_watch[name])
+        explained += [problem for problem in differing if problem in known_explained]
+        problems += [problem for problem in differing if problem not in known_explained]
+        idle += [
+            f"{name} {idle_condition}" for idle_condition in idle_conditions(given_columns[name], seen_watch[name])
+        ]
+    if len(idle) > _MOST_IDLE * sum(len(column.conditions) for name in given_columns for column in given_columns[name]):
         problems.append(f"{len(idle)} conditions change nothing: too many")
     for each in explained:
         out.print(f"{each}, because {known_explained[each]}", markup=False, soft_wrap=True)
     out.print(f"conditions that change nothing: {', '.join(idle) or 'none'}", markup=False, soft_wrap=True)
-    problems += [f"{name} was refused by Spark in a second run" for name in sorted(set(given) - set(seen_watch))]
+    problems += [
+        f"{name} was refused by Spark in a second run" for name in sorted(set(given_columns) - set(seen_watch))
+    ]
     for each in problems:
         out.print(each, markup=False, soft_wrap=True)
-    out.print(_summary(seeds, given, seen_watch, problems))
+    out.print(_summary(seeds, given_columns, seen_watch, problems))
     return 1 if problems else 0
 
 
 def _watch(
-    texts: Mapping[str, str], given: Mapping[str, list[Given]], folder: Path, platform: Platform
+    texts: Mapping[str, str], given_columns: Mapping[str, list[Given]], folder: Path, platform: Platform
 ) -> dict[str, Seen]:
     """Run the texts repeatedly, each time with one column of a table changed."""
-    asked = {}
+    watch_orders = {}
     for name, text in texts.items():
-        sources = [each for each in COLUMNS if f" {each[:2]})" in f"{text})" or f" {each[:2]} " in text]
+        sources = [column for column in COLUMNS if f" {column[:2]})" in f"{text})" or f" {column[:2]} " in text]
         expected = {
-            source: [place for place, each in enumerate(given[name]) if source in each.conditions] for source in sources
+            source: [place for place, column in enumerate(given_columns[name]) if source in column.conditions]
+            for source in sources
         }
-        asked[name] = (text, sources, expected, [sorted(each.values) for each in given[name]])
-    (folder / "queries.json").write_text(json.dumps(asked))
+        watch_orders[name] = (text, sources, expected, [sorted(column.values) for column in given_columns[name]])
+    (folder / "queries.json").write_text(json.dumps(watch_orders))
     (folder / "worlds.json").write_text(json.dumps([world(number) for number in range(_WORLDS)]))
     run_job(_CHANGED_JOB, folder, "changed", platform, delta_session(platform))
-    found: dict[str, Seen] = json.loads((folder / "seen.json").read_text())
-    return found
+    observations: dict[str, Seen] = json.loads((folder / "seen.json").read_text())
+    return observations
 
 
-def _summary(seeds: range, given: Mapping[str, list[Given]], seen: Mapping[str, Seen], problems: Sequence[str]) -> str:
-    columns = [each for name in given for each in given[name]]
-    origins = sum(len(origin) for of in seen.values() for origin in of["origins"])
+def _summary(
+    seeds: range, given_columns: Mapping[str, list[Given]], observations: Mapping[str, Seen], problems: Sequence[str]
+) -> str:
+    columns = [column for name in given_columns for column in given_columns[name]]
+    origins = sum(len(origin) for observation in observations.values() for origin in observation["origins"])
     return (
-        f"seeds {seeds.start} to {seeds.stop - 1}: {len(given)} texts, {len(columns):,} columns, {origins:,} origins "
+        f"seeds {seeds.start} to {seeds.stop - 1}: {len(given_columns)} texts, "
+        f"{len(columns):,} columns, {origins:,} origins "
         f"found, {sum(len(column.conditions) for column in columns):,} conditions, "
-        f"{sum(of['runs'] for of in seen.values()):,} runs, {len(problems)} problems"
+        f"{sum(observation['runs'] for observation in observations.values()):,} runs, {len(problems)} problems"
     )
 
 
@@ -166,36 +174,42 @@ def given_of(lineage: PlanLineage | None, text: str) -> list[Given] | str:
     names = _MERGED_COLUMNS if merged else [f"c{place}" for place in range(len(output.schema))]
     return [
         Given(
-            frozenset(".".join(each) for each in sources.values),
+            frozenset(".".join(source_parts) for source_parts in sources.values),
             frozenset({".".join(condition) for condition in sources.conditions} | of_rows),
         )
         for sources in columns_of(output, names)
     ]
 
 
-def compare(name: str, given: Sequence[Given], seen: Seen) -> list[str]:
+def compare(name: str, given_columns: Sequence[Given], observation: Seen) -> list[str]:
     """Yield the differences between a plan's sources and the observations."""
     problems = []
-    for place, (column, origins) in enumerate(zip(given, seen["origins"], strict=True)):
-        of_any = {source for source, found in seen["changed"].items() if place in found["any"]}
-        of_more = {source for source, found in seen["changed"].items() if place in found["numbers"]}
+    for place, (column, origins) in enumerate(zip(given_columns, observation["origins"], strict=True)):
+        of_any = {source for source, places in observation["changed"].items() if place in places["any"]}
+        of_more = {source for source, places in observation["changed"].items() if place in places["numbers"]}
         differing = (
             ("not in the plan", set(origins) - column.values),
             ("met by no cell", column.values - set(origins)),
             ("changes it without being in the plan", of_any - column.values - column.conditions),
             ("decides without being in the plan", of_more - column.conditions - (of_any - column.values)),
         )
-        problems += [f"{name} c{place}: {what}: {', '.join(sorted(which))}" for what, which in differing if which]
+        problems += [
+            f"{name} c{place}: {subject}: {', '.join(sorted(sources))}" for subject, sources in differing if sources
+        ]
     return problems
 
 
-def idle_conditions(given: Sequence[Given], seen: Seen) -> list[str]:
+def idle_conditions(given_columns: Sequence[Given], observation: Seen) -> list[str]:
     """Yield the conditions of a plan that changed nothing in any world, as `c0: s1.b`."""
-    found = []
-    for place, column in enumerate(given):
-        acting = {source for source, each in seen["changed"].items() if place in {*each["numbers"], *each["cells"]}}
-        found += [f"c{place}: {source}" for source in sorted(column.conditions - acting)]
-    return found
+    idle_sources = []
+    for place, column in enumerate(given_columns):
+        acting = {
+            source
+            for source, places in observation["changed"].items()
+            if place in {*places["numbers"], *places["cells"]}
+        }
+        idle_sources += [f"c{place}: {source}" for source in sorted(column.conditions - acting)]
+    return idle_sources
 
 
 if __name__ == "__main__":

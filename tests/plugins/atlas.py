@@ -33,9 +33,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         kinds = (*LOCAL, *(REAL if metafunc.config.getoption("--atlas") else ()))
         if "v2" not in metafunc.fixturenames:
             kinds = ("memory", *kinds)
-        wanted = [mark.args for mark in metafunc.definition.iter_markers("catalogs")]
-        chosen = [kind for kind in kinds if all(any(part in kind for part in parts) for parts in wanted)]
-        metafunc.parametrize("catalog_kind", chosen, scope="session")
+        mark_arguments = [mark.args for mark in metafunc.definition.iter_markers("catalogs")]
+        catalog_kinds = [kind for kind in kinds if all(any(part in kind for part in parts) for parts in mark_arguments)]
+        metafunc.parametrize("catalog_kind", catalog_kinds, scope="session")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,25 +71,25 @@ class V2:
         """Delete all entities, until a real Atlas' search, which lags behind writes, finds nothing twice in a row."""
         quiet = 0
         while quiet < (2 if self.real else 1):
-            found = self.found({"typeName": "Asset", "excludeDeletedEntities": True, "limit": 100})
-            if found:
-                guids = "&".join(f"guid={each['guid']}" for each in found)
+            assets = self.found({"typeName": "Asset", "excludeDeletedEntities": True, "limit": 100})
+            if assets:
+                guids = "&".join(f"guid={asset['guid']}" for asset in assets)
                 self.call(f"DELETE entity/bulk?{guids}").raise_for_status()
-            quiet = 0 if found else quiet + 1
+            quiet = 0 if assets else quiet + 1
             time.sleep(0.2 if self.real else 0)
 
 
 @pytest.fixture(scope="session")
 def served(catalog_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[V2 | None]:
     """The running catalog of this kind; None for the one in memory."""
-    where, _, deletes = catalog_kind.partition("-")
+    server_kind, _, deletes = catalog_kind.partition("-")
     soft = deletes == "soft"
-    if where == "atlas":
+    if server_kind == "atlas":
         home: Path = tmp_path_factory.mktemp("atlas")
         with AtlasServer(home=home / "home", deletes=deletes) as atlas:
             atlas.add_types()
             yield V2(url=atlas.url, user=USER, password=PASSWORD, soft=soft, real=True)
-    elif where == "local":
+    elif server_kind == "local":
         with CatalogServer(deletes=deletes) as server:
             yield V2(url=server.url, user=USER, password=server.token, soft=soft, real=False)
     else:

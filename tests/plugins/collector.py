@@ -43,10 +43,10 @@ class _Collector(BaseHTTPRequestHandler):
 @pytest.fixture
 def collector() -> Iterator[Collected]:
     """A collector that listens while the test runs."""
-    sent: dict[str, bytes] = {}
-    with ThreadingHTTPServer(("127.0.0.1", 0), type("Here", (_Collector,), {"sent": sent})) as server:
+    sent_bodies: dict[str, bytes] = {}
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Here", (_Collector,), {"sent": sent_bodies})) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield Collected(url=f"http://127.0.0.1:{server.server_port}", bodies=sent)
+        yield Collected(url=f"http://127.0.0.1:{server.server_port}", bodies=sent_bodies)
         server.shutdown()
         thread.join()

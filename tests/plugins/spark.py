@@ -51,7 +51,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
         os.environ["JAVA_HOME"] = str(find_java(JavaNeed(platform=SPARK_3, lake=True)).path)
     scratch = tmp_path_factory.mktemp("spark")
     cores = 1 if engine == "spark" else 2  # so that Sail too splits its work
-    how = Local(
+    session_options = Local(
         cores=cores,
         memory="1g",
         delta_package=SPARK_3.delta_package,
@@ -59,5 +59,5 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
         brief=True,
         more={} if request.config.getoption("--proofs") else _QUICK,
     )
-    with opened(how, engine) as session:
+    with opened(session_options, engine) as session:
         yield session

@@ -23,7 +23,7 @@ FULL = CatalogDocumentation(described=True, owned=True, tagged=True, columns=4, 
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted"),
+    ("documentation", "expected_score"),
     [
         (CatalogDocumentation(), 0.0),
         (FULL, 1.0),
@@ -34,15 +34,15 @@ FULL = CatalogDocumentation(described=True, owned=True, tagged=True, columns=4, 
         (CatalogDocumentation(tagged=True), 0.1),
     ],
 )
-def test_the_default_weights(found: CatalogDocumentation, wanted: float) -> None:
-    assert score(found) == pytest.approx(wanted)
+def test_the_default_weights(documentation: CatalogDocumentation, expected_score: float) -> None:
+    assert score(documentation) == pytest.approx(expected_score)
 
 
 def test_only_the_ratio_of_weights_counts() -> None:
     tenfold = ScoreRules(weights={part: weight * 10 for part, weight in DEFAULT_WEIGHTS.items()})
-    some = CatalogDocumentation(described=True, columns=4, described_columns=1)
-    assert score(some, tenfold) == pytest.approx(score(some))
-    assert score(some, ScoreRules(weights={Part.OWNER: 1})) == 0
+    documentation = CatalogDocumentation(described=True, columns=4, described_columns=1)
+    assert score(documentation, tenfold) == pytest.approx(score(documentation))
+    assert score(documentation, ScoreRules(weights={Part.OWNER: 1})) == 0
 
 
 def test_lacking_parts_are_sorted_by_their_effect_on_the_score() -> None:
@@ -83,10 +83,10 @@ description = true
 """
     with pytest.raises(Misconfigured) as raised:
         parse_score_rules(text, "rules.toml")
-    first, *found = str(raised.value).splitlines()
+    first, *messages = str(raised.value).splitlines()
     assert "has 7 mistakes" in first
-    assert [int(line.split(":")[1]) for line in found] == [2, 3, 6, 7, 8, 9, 10]
-    assert "Did you mean owner?" in found[2]
+    assert [int(line.split(":")[1]) for line in messages] == [2, 3, 6, 7, 8, 9, 10]
+    assert "Did you mean owner?" in messages[2]
 
 
 @pytest.mark.parametrize(

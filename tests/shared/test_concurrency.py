@@ -21,8 +21,8 @@ def test_calls_during_an_execution_return_at_once_and_share_one_more_execution()
     single_flight, began, go_on = SingleFlight(), threading.Event(), threading.Event()
     results: list[str] = []
 
-    def work(by: str) -> None:
-        results.append(by)
+    def work(caller: str) -> None:
+        results.append(caller)
         began.set()
         assert go_on.wait(_SECONDS)
 
@@ -38,14 +38,14 @@ def test_calls_during_an_execution_return_at_once_and_share_one_more_execution()
 
 
 def test_an_error_is_raised_and_does_not_prevent_the_next_execution() -> None:
-    one, results = SingleFlight(), []
+    flight, results = SingleFlight(), []
 
     def fails() -> None:
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
-        one.run(fails)
-    one.run(lambda: results.append("again"))
+        flight.run(fails)
+    flight.run(lambda: results.append("again"))
     assert results == ["again"]
 
 
@@ -60,12 +60,12 @@ def test_a_key_is_held_by_one_thread_and_does_not_block_other_keys() -> None:
 
     with ThreadPoolExecutor(1) as pool:
         with turns.at("a"):
-            later = pool.submit(second)
+            second_future = pool.submit(second)
             assert waiting.wait(_SECONDS)
             with turns.at("b"):
                 order.append("another")
             order.append("first")
-        later.result(_SECONDS)
+        second_future.result(_SECONDS)
     assert order == ["another", "first", "second"]
 
 
@@ -73,9 +73,9 @@ def test_two_deliveries_of_one_end_fold_it_once() -> None:
     storage = Watched(MemoryStorage())
     _, end = post(storage, *write("a", "app", "10:00", "/a"))
     storage.calls.clear()
-    packed = storage.real.get(EVENTS, end.blob) or b""
+    packed_event = storage.real.get(EVENTS, end.blob) or b""
     delivery = Delivery(processor=ApplicationProcessor(storage=storage), locks=KeyedLock())
     with ThreadPoolExecutor(2) as pool:
-        outcomes = list(pool.map(lambda _: delivery.deliver(end, packed), range(2)))
+        outcomes = list(pool.map(lambda _: delivery.deliver(end, packed_event), range(2)))
     assert outcomes == [True, True], "whoever folded it may have died before it published"
     assert storage.calls == {"partition": 1, "transact": 2}

@@ -91,9 +91,9 @@ others = ["x", 1]
 name = true
 shape = "round"
 """
-    first, *found = mistakes(text)
+    first, *messages = mistakes(text)
     assert first == "The rules file f.toml has 11 mistakes, and nothing in it is used:"
-    assert found == [
+    assert messages == [
         "f.toml:1: there is no table thin. Did you mean thing?",
         'f.toml:4: colour must be "red" or "green". Did you mean green?',
         "f.toml:5: size must be a number from 0 to 10",
@@ -109,8 +109,8 @@ shape = "round"
 
 
 def test_mistakes_in_json_are_located_by_keys_instead_of_lines() -> None:
-    _, *found = mistakes('{"thing": [{"name": "a"}, {"name": "a", "size": true}], "by": {"b": 1}}', "f.json")
-    assert found == [
+    _, *messages = mistakes('{"thing": [{"name": "a"}, {"name": "a", "size": true}], "by": {"b": 1}}', "f.json")
+    assert messages == [
         "f.json: by.b: by.b must be a table: write [by.b] above its keys",
         "f.json: thing.1: thing a is there twice: the first is thing.0",
         "f.json: thing.1.size: size must be a number from 0 to 10",

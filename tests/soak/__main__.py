@@ -53,17 +53,17 @@ def soak(home: Path, rounds: int, seed: int, outage: float) -> int:
             task = bar.add_task("rounds", total=rounds)
             for _ in siege.rounds(rounds):
                 bar.update(task, advance=1)
-            rest = bar.add_task("coming to rest", total=None)
+            rest_task = bar.add_task("coming to rest", total=None)
             siege.tally.undelivered = settle_down(
-                world, seconds=900, tell=lambda line: bar.update(rest, description=line)
+                world, seconds=900, tell=lambda line: bar.update(rest_task, description=line)
             )
         wrong = differences(world, siege.sent)
         tally = siege.tally
-        away = ", ".join(f"{what} away {count} times" for what, count in tally.away.items())
-        killed = f"the functions were killed {tally.killed} times{', ' if away else ''}{away}"
+        outages = ", ".join(f"{service} away {count} times" for service, count in tally.outages.items())
+        killed = f"the functions were killed {tally.killed} times{', ' if outages else ''}{outages}"
         out.print(
             f"the catalog was unavailable for {outage:.0f} s meanwhile; {killed}; {tally.events:,} events of "
-            f"{tally.applications} applications in {tally.seconds:.0f} s, {tally.again} of them sent more than once; "
+            f"{tally.applications} applications in {tally.seconds:.0f} s, {tally.resent} of them sent more than once; "
             f"{tally.undelivered} runs were left to the sweeper"
         )
         for sentence in wrong:

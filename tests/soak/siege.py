@@ -50,9 +50,9 @@ class Tally:
 
     events: int = 0
     applications: int = 0
-    again: int = 0
+    resent: int = 0
     killed: int = 0
-    away: Counter[str] = field(default_factory=Counter)
+    outages: Counter[str] = field(default_factory=Counter)
     undelivered: int = 0
     seconds: float = 0.0
 
@@ -69,9 +69,9 @@ class Siege:
     sent: list[bytes] = field(default_factory=list)
     _draw: random.Random = field(init=False)
     _replay: Replay = field(init=False)
-    _started: float = field(default_factory=time.monotonic)
+    _host_start: float = field(default_factory=time.monotonic)
     _back_at: float = 0.0
-    _stopped: threading.Event = field(default_factory=threading.Event)
+    _end_of_sending: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._draw = random.Random(self.seed)
@@ -92,13 +92,13 @@ class Siege:
                     self.sent += bodies
                     sending = [senders.submit(self._send, body) for body in bodies]
                     self._strike()
-                    for each in sending:
-                        each.result()
+                    for future in sending:
+                        future.result()
                     self.tally.events += len(bodies)
                     self.tally.applications += 1
                     yield number
             finally:
-                self._stopped.set()
+                self._end_of_sending.set()
         if self._back_at:
             time.sleep(max(0.0, self._back_at - time.monotonic()))
             self._outage(begins=False)
@@ -125,7 +125,7 @@ class Siege:
     def _send(self, body: bytes) -> None:
         """Send an event until it is answered with a 2xx."""
         for tries in itertools.count():
-            if self._stopped.is_set():
+            if self._end_of_sending.is_set():
                 return
             try:
                 answer = requests.post(
@@ -139,7 +139,7 @@ class Siege:
             else:
                 status = answer.status_code
             if 200 <= status < 300:
-                self.tally.again += bool(tries)
+                self.tally.resent += bool(tries)
                 return
             if 400 <= status < 500:
                 raise AssertionError(f"a real event was refused: {answer.status_code} {answer.text[:300]}")
@@ -147,21 +147,23 @@ class Siege:
 
     def _strike(self) -> None:
         """Kill the functions host at a random moment, and the other parts that this round lacks."""
-        away = [what for what, part in _OUTAGE_SHARES.items() if self._draw.random() < part]
+        outages = [service for service, part in _OUTAGE_SHARES.items() if self._draw.random() < part]
         if self._back_at:
-            away = [what for what in away if what != "catalog"]
-        for what in away:
+            outages = [service for service in outages if service != "catalog"]
+        for service in outages:
             time.sleep(self._draw.uniform(0, 0.5))
-            self.tally.away[what] += 1
-            {"azurite": self.world.azurite.stop, "catalog": self.world.catalog.stop}[what]()
+            self.tally.outages[service] += 1
+            {"azurite": self.world.azurite.stop, "catalog": self.world.catalog.stop}[service]()
         pause = self._draw.uniform(0.0, 3.0)
-        time.sleep(max(pause, self._started + _QUICK + 0.1 - time.monotonic() if self._draw.random() < 0.5 else pause))
+        time.sleep(
+            max(pause, self._host_start + _QUICK + 0.1 - time.monotonic() if self._draw.random() < 0.5 else pause)
+        )
         os.kill(self.world.functions.pid, signal.SIGKILL)
-        self._started = time.monotonic()
+        self._host_start = time.monotonic()
         self.tally.killed += 1
-        for what in away:
+        for service in outages:
             time.sleep(self._draw.uniform(0, 4))
-            {"azurite": self.world.azurite.__enter__, "catalog": self.world.catalog.start}[what]()
+            {"azurite": self.world.azurite.__enter__, "catalog": self.world.catalog.start}[service]()
         if self._draw.random() < 0.5:
             break_leases(
                 self.world
@@ -186,16 +188,16 @@ def settle_down(
     eager = replace(parts.sweeping, grace=timedelta(0))
     longest_write = (MAX_CALLS + CALLS_TO_PLACE) * parts.publishing.call_bound
     ahead = longest_write if hurry else timedelta(0)
-    swept, before, deadline = 0, -1, time.monotonic() + seconds
+    swept, remaining_before, deadline = 0, -1, time.monotonic() + seconds
     quiet_since = time.monotonic()
     while True:
         try:
             status = reporting_status(parts.storage)
-            left = status.in_progress + status.publish_queue
-            if not left:
+            remaining_count = status.in_progress + status.publish_queue
+            if not remaining_count:
                 return swept
-            if left != before:
-                before, quiet_since = left, time.monotonic()
+            if remaining_count != remaining_before:
+                remaining_before, quiet_since = remaining_count, time.monotonic()
                 tell(f"{status.in_progress} events in progress, {status.publish_queue} processes to be published")
             if time.monotonic() - quiet_since > (4 if hurry else 20):  # no worker works on the rest
                 if hurry:
@@ -224,29 +226,33 @@ def break_leases(world: World) -> None:
                 BlobLeaseClient(blobs.get_blob_client("control", name)).break_lease(0)
 
 
-def differences(world: World, sent: Sequence[bytes]) -> list[str]:
+def differences(world: World, bodies: Sequence[bytes]) -> list[str]:
     """Return the differences from a world in which nothing was killed."""
     parts = parts_of(world)
-    history = translate_history(map(decode, sent))
+    history = translate_history(map(decode, bodies))
     expected = {process.qualified_name: process_entity(process) for process in history.processes}
     held_processes = list(_processes(world))
     twice = [name for name, count in Counter(held_processes).items() if count > 1]
     differing = [name for name, entity in expected.items() if _read(parts, entity) != entity]
-    found = reporting_status(parts.storage)
-    states, reasons = expected_states(history, sent)
-    counts = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
+    current_status = reporting_status(parts.storage)
+    states, reasons = expected_states(history, bodies)
+    counts = Counter(
+        {"published": current_status.published, "skipped": current_status.skipped, "waiting": current_status.waiting}
+    )
     wrong = {
         f"{len(set(expected) - set(held_processes))} processes are missing": set(expected) - set(held_processes),
         f"{len(set(held_processes) - set(expected))} processes are too many": set(held_processes) - set(expected),
         f"{len(twice)} processes exist twice": twice,
         f"{len(differing)} processes differ: {differing[:3]}": differing,
-        f"{found.received} events received of {len(set(sent))} sent": found.received != len(set(sent)),
-        f"the counts do not reconcile: {found}": not found.reconciles,
-        f"{found.dead} events are dead": found.dead,
+        f"{current_status.received} events received of {len(set(bodies))} sent": current_status.received
+        != len(set(bodies)),
+        f"the counts do not reconcile: {current_status}": not current_status.reconciles,
+        f"{current_status.dead} events are dead": current_status.dead,
         f"the counts differ: {+counts} instead of {states}": +counts != states,
-        f"the reasons differ: {found.skipped_because} instead of {reasons}": found.skipped_because != reasons,
+        f"the reasons differ: {current_status.skipped_because} instead of {reasons}": current_status.skipped_because
+        != reasons,
     }
-    return [what for what, is_so in wrong.items() if is_so]
+    return [difference for difference, is_so in wrong.items() if is_so]
 
 
 def _read(parts: Worker, entity: ProcessEntity) -> ProcessEntity | None:

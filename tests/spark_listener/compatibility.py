@@ -99,13 +99,13 @@ def outcome(platform: Platform, listener: str, order: str) -> Outcome:
         interpreter=_interpreter(platform),
     ) as job:
         result = job.wait()
-    found = Outcome(spark=platform.spark, listener="none" if order == "absent" else listener, order=order)
+    base_outcome = Outcome(spark=platform.spark, listener="none" if order == "absent" else listener, order=order)
     if result.problem:
-        return replace(found, problems=(result.problem,))
+        return replace(base_outcome, problems=(result.problem,))
     facets = [_facet(line) for line in _lines(plans) if b"create_view_command" not in line]
     facets = [facet for facet in facets if "plan" in facet or "problem" in facet]
     return replace(
-        found,
+        base_outcome,
         plans=len(facets),
         joined=sum(facet["joined"] is True for facet in facets),
         problems=tuple(_problems(list(_merged(events, plans)), facets, joined=order != "absent")),
@@ -124,9 +124,11 @@ def _problems(runs: Sequence[MergedRun], facets: Sequence[Mapping[str, object]],
     yield from (f"a plan is missing: {facet['problem']}" for facet in facets if "problem" in facet)
     for name, truth in COLUMNS.items():
         own_outputs = [output for run in runs for output in run.outputs if output.key[1].endswith(f"/{name}")]
-        found = {column: _sources(parts) for merged_dataset in own_outputs for column, parts in merged_dataset.fields}
-        if found != truth:
-            yield f"{name} is {found}"
+        sources_by_column = {
+            column: _sources(parts) for merged_dataset in own_outputs for column, parts in merged_dataset.fields
+        }
+        if sources_by_column != truth:
+            yield f"{name} is {sources_by_column}"
     if not any(run.ended == "FAIL" for run in runs):
         yield "no failure"
     if not any(
@@ -180,9 +182,9 @@ def main() -> int:
             versions = (LISTENER_VERSION,) if order == "absent" else tuple(options.listener or LISTENER_VERSIONS)
             left_out = NOT_ON_SPARK_4 if SPARKS[short] == SPARK_4 else frozenset()
             for listener in (version for version in versions if version not in left_out):
-                found = outcome(SPARKS[short], listener, order)
-                bad += bool(found.problems)
-                sys.stdout.write(f"{found}\n")
+                case_outcome = outcome(SPARKS[short], listener, order)
+                bad += bool(case_outcome.problems)
+                sys.stdout.write(f"{case_outcome}\n")
                 sys.stdout.flush()
     return int(bad > 0)
 

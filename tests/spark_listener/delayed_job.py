@@ -39,8 +39,8 @@ def created(spark: SparkSession, folder: str) -> None:
 
 def batch(folder: str, rows: DataFrame, _number: int) -> None:
     """Write a micro-batch, and a checkpoint of it."""
-    most = rows.groupBy("id").agg(sf.max("v").alias("most")).localCheckpoint()
-    most.write.mode("append").parquet(f"{folder}/most")
+    maxima = rows.groupBy("id").agg(sf.max("v").alias("most")).localCheckpoint()
+    maxima.write.mode("append").parquet(f"{folder}/most")
     rows.selectExpr("v AS w").write.mode("append").parquet(f"{folder}/raw")
 
 

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 
-def run(spark: SparkSession, folder: str, *, whole: bool) -> None:
-    """Write plans with planted values; `whole`: also a failed, a deep and a wide one."""
+def run(spark: SparkSession, folder: str, *, is_complete: bool) -> None:
+    """Write plans with planted values; `is_complete`: also a failed, a deep and a wide one."""
     spark.range(3).selectExpr("id", "'row' AS name").write.mode("overwrite").parquet(f"{folder}/in")
     rows = spark.read.option("password", "planted-option").parquet(f"{folder}/in")
     rows.createOrReplaceTempView("rows")
@@ -25,7 +25,7 @@ def run(spark: SparkSession, folder: str, *, whole: bool) -> None:
         WHERE name LIKE 'planted-like%'
     """
     spark.sql(text).write.mode("overwrite").option("secret", "planted-option").parquet(f"{folder}/out")
-    if not whole:
+    if not is_complete:
         return
     try:
         rows.select(sf.expr("CAST(raise_error('planted-message') AS int)").alias("c")).write.parquet(f"{folder}/failed")
@@ -35,7 +35,7 @@ def run(spark: SparkSession, folder: str, *, whole: bool) -> None:
     for _ in range(150):
         deep = deep + sf.col("id")
     rows.select(deep.alias("deep")).write.mode("overwrite").parquet(f"{folder}/deep")
-    wide = [sf.concat(*[sf.col("name")] * 200).alias(f"c{each}") for each in range(60)]
+    wide = [sf.concat(*[sf.col("name")] * 200).alias(f"c{number}") for number in range(60)]
     rows.select(*wide).limit(0).write.mode("overwrite").parquet(f"{folder}/wide")
     clear = rows.select("id", "name").localCheckpoint()
     clear.write.mode("overwrite").parquet(f"{folder}/clear")
@@ -57,7 +57,7 @@ def run(spark: SparkSession, folder: str, *, whole: bool) -> None:
 
 def planted(spark: SparkSession, folder: str) -> None:
     """Write with a planted value in each place where people may put one; each statement has its own plan."""
-    at = "viewfs://ann:planted-authority@lake"
+    lake_authority = "viewfs://ann:planted-authority@lake"
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     hadoop.set("fs.viewfs.mounttable.ann:planted-authority@lake.link./data", f"file://{folder}/mounted")
     spark.range(3).selectExpr("id", "'row' AS name").write.parquet(f"{folder}/mounted/in")
@@ -67,9 +67,9 @@ def planted(spark: SparkSession, folder: str) -> None:
     spark.range(3).selectExpr("id", "'row' AS name").write.format("delta").save(delta)
     spark.conf.set("spark.my.password", "planted-conf")
     statements = Path(__file__).with_name("planted.sql").read_text()
-    for text in statements.format(folder=folder, signed=signed, delta=delta, authority=at).split(";\n"):
+    for text in statements.format(folder=folder, signed=signed, delta=delta, authority=lake_authority).split(";\n"):
         spark.sql(text)
-    spark.read.parquet(f"{at}/data/in").write.mode("append").parquet(f"{at}/data/out")
+    spark.read.parquet(f"{lake_authority}/data/in").write.mode("append").parquet(f"{lake_authority}/data/out")
     spark.table("secret_view").write.option("fs.azure.sas.token", "planted-write-option").mode("append").save(signed)
 
     for url, table in ADDRESSES:
@@ -96,7 +96,7 @@ def wait_for_senders() -> None:
     """Wait until no listener has a plan left to send, at most half a minute."""
     threads = SparkContext._jvm.java.lang.Thread  # type: ignore[union-attr]  # it exists after the first session
     for _ in range(300):
-        if not any(each.getName() == "throughline-plan" for each in threads.getAllStackTraces().keySet()):
+        if not any(thread.getName() == "throughline-plan" for thread in threads.getAllStackTraces().keySet()):
             return
         time.sleep(0.1)
 
@@ -115,7 +115,7 @@ for name, url in json.loads(sys.argv[1]).items():
             builder = builder.config("spark.throughline.plan.flushMillis", "100")
             builder = builder.config("spark.throughline.plan.transport.timeoutInMillis", "1000")
         spark = builder.getOrCreate()
-        run(spark, sys.argv[2], whole=name == "good")
+        run(spark, sys.argv[2], is_complete=name == "good")
     began = time.monotonic()
     spark.stop()
     print(json.dumps({"name": name, "stop": time.monotonic() - began}))  # noqa: T201 - read by the test

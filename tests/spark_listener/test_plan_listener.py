@@ -66,7 +66,7 @@ class Ran:
 def leaked(*texts: str) -> list[str]:
     """Return the planted values in some texts, each with the preceding text."""
     return sorted(
-        {found for text in texts for found in re.findall(".{0,60}(?:planted-[a-z-]+|98765432[12]|987_654_321)", text)}
+        {leak for text in texts for leak in re.findall(".{0,60}(?:planted-[a-z-]+|98765432[12]|987_654_321)", text)}
     )
 
 
@@ -167,7 +167,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 def test_each_write_is_sent_under_the_listeners_own_run_id(ran: Ran) -> None:
     writes = [event for event in ran.events if "insert_into_hadoop_fs_relation" in event["job"]["name"]]
     assert len(writes) == 10
-    assert {each["run"]["runId"] for each in writes} <= {each["run"]["runId"] for each in ran.listener}
+    assert {write["run"]["runId"] for write in writes} <= {event["run"]["runId"] for event in ran.listener}
     assert {event["run"]["facets"]["throughline_plan"]["joined"] for event in ran.events} == {True}
 
 
@@ -179,11 +179,11 @@ def test_a_request_has_the_configured_address_headers_and_key(ran: Ran) -> None:
 
 
 def test_no_planted_value_leaves_the_driver(ran: Ran) -> None:
-    sent = [body.decode() for body in (*(body for _, _, body in ran.requests), *ran.planted)]
-    plans = [_plan(json.loads(text)) for text in sent]
+    sent_texts = [body.decode() for body in (*(body for _, _, body in ran.requests), *ran.planted)]
+    plans = [_plan(json.loads(text)) for text in sent_texts]
     assert any('"CaseWhen"' in plan for plan in plans)
     assert any("sys.systables WHERE tablename <> ?" in plan for plan in plans)
-    assert leaked(*sent, *plans) == []
+    assert leaked(*sent_texts, *plans) == []
 
 
 def test_planted_statements_are_read(ran: Ran) -> None:
@@ -191,10 +191,12 @@ def test_planted_statements_are_read(ran: Ran) -> None:
     runs = (decode(body).body for body in ran.planted)
     facets = [run.run.facets.plan for run in runs if isinstance(run, RunEvent) and run.run.facets]
     lineages = [read_plan(facet) for facet in facets if facet and facet.plan]
-    written = {output.name.rpartition("/")[2] for lineage in lineages if lineage.exact for output in lineage.outputs}
-    assert written >= {"secrets", "signed", "delta", "secret_delta", "secret_parts", "secret_copy", "out"}
-    read = {merged_dataset.name.rpartition("/")[2] for lineage in lineages for merged_dataset in lineage.inputs}
-    assert read >= {"secrets", "signed", "delta", "in"}
+    written_names = {
+        output.name.rpartition("/")[2] for lineage in lineages if lineage.exact for output in lineage.outputs
+    }
+    assert written_names >= {"secrets", "signed", "delta", "secret_delta", "secret_parts", "secret_copy", "out"}
+    read_names = {merged_dataset.name.rpartition("/")[2] for lineage in lineages for merged_dataset in lineage.inputs}
+    assert read_names >= {"secrets", "signed", "delta", "in"}
     plans = "".join(_plan(json.loads(body)) for body in ran.planted)
     for host in ("thin:@//host:1521/sales", "mysql://host:3306/shop", "postgresql://host/shop", "sqlserver://host;"):
         assert f"jdbc:oracle:{host}" in plans or f"jdbc:{host}" in plans
@@ -212,9 +214,9 @@ def test_no_planted_value_is_stored(ran: Ran, redact: Redact | None) -> None:
         receive(storage, event, most_bytes=10**8, redact=redact)
     for fact in storage.blobs("events"):
         deliver_blob(storage, fact.name)
-    held = list(stored_texts(storage, raw=redact is not None))
-    assert any("secret_delta" in text for _, text in held)
-    assert leaked(*(text for _, text in held)) == []
+    stored_pairs = list(stored_texts(storage, raw=redact is not None))
+    assert any("secret_delta" in text for _, text in stored_pairs)
+    assert leaked(*(text for _, text in stored_pairs)) == []
 
 
 def test_a_failed_write_is_a_fail_with_only_the_exceptions_class(ran: Ran) -> None:
@@ -234,8 +236,8 @@ def test_a_deep_expression_is_whole(ran: Ran) -> None:
 @pytest.mark.parametrize(("folder", "frames"), [("clear", 1), ("unclear", 0)])
 def test_a_checkpoint_has_its_plan_unless_another_has_the_same_columns(ran: Ran, folder: str, frames: int) -> None:
     """A filter creates no columns, so the second one can't be distinguished from the first."""
-    (found,) = (json.loads(plan) for plan in map(_plan, ran.events) if f'/{folder}"' in plan)
-    assert len(found["frames"]) == frames
+    (plan_document,) = (json.loads(plan) for plan in map(_plan, ran.events) if f'/{folder}"' in plan)
+    assert len(plan_document["frames"]) == frames
 
 
 def test_facets_match_their_schema(ran: Ran) -> None:
@@ -278,8 +280,8 @@ def test_a_refusing_receiver_causes_two_lines_of_the_log(ran: Ran) -> None:
 
 
 def test_lost_plans_are_counted_in_what_is_sent_later(ran: Ran) -> None:
-    refused, *later, last = (decode(body).body for body in ran.losing)
-    facets = [body.run.facets.plan for body in later if isinstance(body, RunEvent) and body.run.facets]
+    refused, *later_bodies, last = (decode(body).body for body in ran.losing)
+    facets = [body.run.facets.plan for body in later_bodies if isinstance(body, RunEvent) and body.run.facets]
     assert {facet.lost for facet in facets if facet and facet.plan} == {1}
     assert isinstance(refused, RunEvent)
     assert isinstance(last, RunEvent)

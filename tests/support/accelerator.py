@@ -23,7 +23,9 @@ _TYPES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 def add_types(call: Call) -> None:
     """Create those of the types that are missing."""
-    present = {entity_def["name"] for entity_def in call("GET types/typedefs?type=entity", None).json()["entityDefs"]}
+    present_types = {
+        entity_def["name"] for entity_def in call("GET types/typedefs?type=entity", None).json()["entityDefs"]
+    }
     definitions = [
         {
             "category": "ENTITY",
@@ -32,7 +34,7 @@ def add_types(call: Call) -> None:
             "attributeDefs": [{"name": attribute, **_STRING} for attribute in attributes],
         }
         for name, (super_type, attributes) in _TYPES.items()
-        if name not in present
+        if name not in present_types
     ]
     if definitions:
         call("POST types/typedefs", {"entityDefs": definitions}).raise_for_status()

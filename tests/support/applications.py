@@ -100,8 +100,8 @@ class Applications:
     ) -> SweepResult:
         """Let time pass, then sweep."""
         self.now += timedelta(minutes=minutes)
-        how = SweepOptions(end_timeout=end_timeout, closing=self.closing, now=lambda: self.now, **options)
-        return sweep(self.storage, how)
+        sweep_options = SweepOptions(end_timeout=end_timeout, closing=self.closing, now=lambda: self.now, **options)
+        return sweep(self.storage, sweep_options)
 
     def empty_queue(self) -> None:
         """Take all off the publish queue, as a publisher does that has published it."""

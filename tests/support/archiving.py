@@ -23,8 +23,8 @@ def archiving(**options: Any) -> ClosingOptions:
 
 def archive(storage: Any, options: ClosingOptions) -> SweepResult:
     """Sweep a day later, with these options of closing."""
-    later = datetime.now(UTC) + timedelta(days=1)
-    return sweep(storage, SweepOptions(end_timeout=timedelta(days=100_000), closing=options, now=lambda: later))
+    later_moment = datetime.now(UTC) + timedelta(days=1)
+    return sweep(storage, SweepOptions(end_timeout=timedelta(days=100_000), closing=options, now=lambda: later_moment))
 
 
 def post_and_settle(storage: Any, *bodies: bytes) -> list[StoredEvent]:
@@ -47,12 +47,12 @@ def archived_lines(storage: Any) -> list[Line]:
 
 def counts(storage: Any) -> dict[str, Any]:
     """Return the counts of the status that do not depend on where events are stored."""
-    found = status(storage)
-    assert found.reconciles
+    current_status = status(storage)
+    assert current_status.reconciles
     return {
-        "received": found.received,
-        "published": found.published,
-        "skipped": found.skipped_because,
-        "waiting": found.waiting_for,
-        "dead": found.dead,
+        "received": current_status.received,
+        "published": current_status.published,
+        "skipped": current_status.skipped_because,
+        "waiting": current_status.waiting_for,
+        "dead": current_status.dead,
     }

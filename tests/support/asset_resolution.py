@@ -41,16 +41,16 @@ class Counting(MemoryCatalog):
         return self.looks + self.searches
 
 
-def write(storage: MemoryStorage, job: str, read: str, sink: str, *, run: str = "1", minute: float = 0) -> None:
+def write(storage: MemoryStorage, job: str, source_name: str, sink: str, *, run: str = "1", minute: float = 0) -> None:
     """Receive and process a run of a job."""
-    columns = lineage({"x": [source(read, "x", IDENTITY, namespace=LAKE)]})
+    columns = lineage({"x": [source(source_name, "x", IDENTITY, namespace=LAKE)]})
     run_body = packed(
         body(
             run=f"{job} {run}",
             application=f"application {job} {run}",
             app_name=job,
             minute=minute,
-            inputs=[dataset(read, LAKE)],
+            inputs=[dataset(source_name, LAKE)],
             outputs=[dataset(sink, LAKE, columnLineage=columns)],
         )
     )

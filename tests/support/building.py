@@ -71,7 +71,7 @@ def body(
             "name": f"{app_name}.{job}" if application else app_name,
             "facets": kinds if job_facets is None else dict(job_facets),
         },
-        "inputs": [dataset(each) if isinstance(each, str) else each for each in inputs],
+        "inputs": [dataset(item) if isinstance(item, str) else item for item in inputs],
         "outputs": [dataset(output) if isinstance(output, str) else output for output in outputs],
     }
 
@@ -128,7 +128,7 @@ def edge(
     )
 
 
-def process(*sources: str, sink: str = "/out", operations: tuple[str, ...] = ("insert",), **more: Any) -> Process:
+def process(*sources: str, sink: str = "/out", operations: tuple[str, ...] = ("insert",), **fields: Any) -> Process:
     """Return a process from these folders to the sink, with one column edge for each."""
     return Process(
         qualified_name=f"throughline:v1://tests/app/file{sink}",
@@ -137,7 +137,7 @@ def process(*sources: str, sink: str = "/out", operations: tuple[str, ...] = ("i
         inputs=tuple(asset(name) for name in sorted(sources)),
         outputs=(asset(sink),),
         columns=tuple(edge(name, sink) for name in sorted(sources)),
-        **more,
+        **fields,
     )
 
 

@@ -12,10 +12,10 @@ class Killed(BaseException):
 class KilledAtCall:
     """Storage whose user is killed at its nth call, before or after the call takes effect."""
 
-    def __init__(self, real: MemoryStorage, calls: int, *, after: bool) -> None:
+    def __init__(self, real: MemoryStorage, calls: int, *, dies_after: bool) -> None:
         self.real = real
         self.left = calls
-        self.after = after
+        self.after = dies_after
 
     def __getattr__(self, name: str) -> Any:
         def called(*arguments: Any, **named: Any) -> Any:

@@ -167,8 +167,8 @@ def _lost_content_of_a_header(world: VerifyContext) -> None:
 
 
 def _with_state(world: VerifyContext, name: str, **changes: Any) -> None:
-    opened = _application(world, name)
-    state = structs.replace(opened.state, **changes)
+    application = _application(world, name)
+    state = structs.replace(application.state, **changes)
     world.storage.upsert(APPLICATIONS, rows.header(run_id(name), state, "", {}, world.storage).row)
 
 
@@ -222,8 +222,8 @@ def _lost_ledger_entry(world: VerifyContext) -> None:
 
 
 def _write_without_a_recorded_end(world: VerifyContext) -> None:
-    past = Landing(until=datetime.now(UTC) - timedelta(hours=1))
-    put_entry(world.storage, replace(_entry(world, "/out"), state=LedgerState.WRITING, landing=past))
+    past_landing = Landing(until=datetime.now(UTC) - timedelta(hours=1))
+    put_entry(world.storage, replace(_entry(world, "/out"), state=LedgerState.WRITING, landing=past_landing))
 
 
 def _deleted_process(world: VerifyContext) -> None:
@@ -261,9 +261,9 @@ def _wrong_guid(world: VerifyContext) -> None:
 
 def _recreated_process(world: VerifyContext) -> None:
     """Delete the process and create the same one again, as another client could."""
-    held = _entity_in_catalog(world, "/out")
-    world.catalog.delete_process(held.qualified_name)
-    _write(world, held)
+    held_entity = _entity_in_catalog(world, "/out")
+    world.catalog.delete_process(held_entity.qualified_name)
+    _write(world, held_entity)
 
 
 def _orphan_process(world: VerifyContext) -> None:
@@ -279,9 +279,9 @@ def _orphan_process(world: VerifyContext) -> None:
 def _process_removed_in_the_ledger_only(world: VerifyContext) -> None:
     """Plant a failed run's process that the ledger says is removed, but the catalog still has."""
     name = _entry(world, "/final").qualified_name
-    held = replace(_entity_in_catalog(world, "/final"), qualified_name=f"{name}/old")
-    _write(world, held)
-    entry = LedgerEntry(process=process_key(held.qualified_name), qualified_name=held.qualified_name)
+    held_entity = replace(_entity_in_catalog(world, "/final"), qualified_name=f"{name}/old")
+    _write(world, held_entity)
+    entry = LedgerEntry(process=process_key(held_entity.qualified_name), qualified_name=held_entity.qualified_name)
     put_entry(world.storage, entry)
 
 

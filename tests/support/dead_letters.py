@@ -22,9 +22,9 @@ class Stepped(Watched):
         return called
 
 
-def replace_blob(storage: MemoryStorage, place: StoredEvent, packed: bytes) -> None:
+def replace_blob(storage: MemoryStorage, place: StoredEvent, packed_event: bytes) -> None:
     """Replace a blob's content, as damage in storage or a repair would; an event that is not folded is read from it."""
-    storage._blobs[EVENTS][place.blob] = (packed, datetime.now(UTC))
+    storage._blobs[EVENTS][place.blob] = (packed_event, datetime.now(UTC))
     row = storage.read(APPLICATIONS, place.application, place.row_key)
     if row:
         values = {name: value for name, value in row.values.items() if name != "packed"}

@@ -30,38 +30,38 @@ def declared_truth(folder: Path) -> Declared:
 
     Raises ValueError when `not_declared` removes something that is not declared.
     """
-    whole = json.loads(scenarios()[folder.name].truth.read_text()).get("declared", {})
-    found = {kind: set(map(tuple, whole.get(kind, ()))) for kind in KINDS}
-    for gap in whole.get("not_declared", ()):
+    declarations = json.loads(scenarios()[folder.name].truth.read_text()).get("declared", {})
+    declared_rows = {kind: set(map(tuple, declarations.get(kind, ()))) for kind in KINDS}
+    for gap in declarations.get("not_declared", ()):
         if holds(gap, folder.parent.name):
             for kind in KINDS:
                 missing = set(map(tuple, gap.get(kind, ())))
-                if not missing <= found[kind]:
+                if not missing <= declared_rows[kind]:
                     raise ValueError(f"{folder}: not_declared removes {kind} that are not declared")
-                found[kind] -= missing
-    return found
+                declared_rows[kind] -= missing
+    return declared_rows
 
 
 def declared_of(events: Iterable[Event]) -> Declared:
     """Return what events declare by the translation."""
     ordered = sorted((event for event in events if event.body), key=lambda event: event.run_id)
-    found: Declared = {kind: set() for kind in KINDS}
+    declared_rows: Declared = {kind: set() for kind in KINDS}
     for event in ordered:
         for quality_result in quality_results(event.body, _PLACE) if event.body else ():
             kind, value = (
                 ("tests", quality_result.success) if quality_result.kind == TEST else ("measures", quality_result.value)
             )
-            found[kind].add(
+            declared_rows[kind].add(
                 (quality_result.dataset.removeprefix(_ROOT), quality_result.column, quality_result.name, value)
             )
     for _, own_events in groupby(ordered, key=lambda event: event.run_id):
         run_events = list(own_events)
         run = merge(run_events)
         for kind, row in _of_run(run):
-            found[kind].add(row)
+            declared_rows[kind].add(row)
         stated = facts_of(run, run_events).stated
-        found["stated"].update((title.replace(_ROOT, ""), text.replace(_ROOT, "")) for title, text in stated)
-    return found
+        declared_rows["stated"].update((title.replace(_ROOT, ""), text.replace(_ROOT, "")) for title, text in stated)
+    return declared_rows
 
 
 def _of_run(run: MergedRun) -> Iterator[tuple[str, Row]]:

@@ -16,7 +16,7 @@ def run_id(name: str) -> str:
 def event(
     run: str,
     kind: str,
-    at: str,
+    clock_time: str,
     *,
     inputs: Iterable[str] = (),
     outputs: Iterable[str] = (),
@@ -30,14 +30,14 @@ def event(
     tables: Mapping[str, str] | None = None,
     sql: str = "",
 ) -> bytes:
-    """Return an event of `run` at `at` (`HH:MM:SS`, or with a date before it).
+    """Return an event of `run` at `clock_time` (`HH:MM:SS`, or with a date before it).
 
     `application` is the parent's run, `parent` the name of its job; without it the run is an application. Data sets are
     paths. `columns` maps an output column to (path, column) pairs, `states` an output to its lifecycle change (DROP,
     RENAME …) and its former name; `properties` are Databricks', `tables` the table names of paths, and `sql` is the
     job's statement.
     """
-    time = at if "T" in at else f"{DAY}T{at}"
+    time = clock_time if "T" in clock_time else f"{DAY}T{clock_time}"
     lineage = {
         "fields": {
             output: {"inputFields": [{"namespace": "file", "name": path, "field": column} for path, column in sources]}
@@ -88,17 +88,17 @@ def _table(name: str | None) -> dict[str, Any]:
     return {"symlinks": {"identifiers": [{"namespace": "file:/warehouse", "name": name, "type": "TABLE"}]}}
 
 
-def _state(state: str, before: str) -> dict[str, Any]:
+def _state(state: str, previous_path: str) -> dict[str, Any]:
     if not state:
         return {}
     change: dict[str, Any] = {"lifecycleStateChange": state}
-    if before:
-        change["previousIdentifier"] = {"namespace": "file", "name": before}
+    if previous_path:
+        change["previousIdentifier"] = {"namespace": "file", "name": previous_path}
     return {"lifecycleStateChange": change}
 
 
 def write(
-    run: str, application: str, at: str, source: str, *, sink: str = "/out", end: str = "COMPLETE"
+    run: str, application: str, clock_time: str, source: str, *, sink: str = "/out", end: str = "COMPLETE"
 ) -> list[bytes]:
     """Return START and end of a run that writes `sink` from `source`, column `x` from column `x`."""
     fields: dict[str, Any] = {
@@ -107,4 +107,4 @@ def write(
         "columns": {"x": [(source, "x")]},
         "application": application,
     }
-    return [event(run, "START", f"{at}:00", **fields), event(run, end, f"{at}:30", **fields)]
+    return [event(run, "START", f"{clock_time}:00", **fields), event(run, end, f"{clock_time}:30", **fields)]

@@ -26,7 +26,9 @@ _MAPPING = {"name": "columnMapping", "typeName": "string", "isOptional": True, "
 
 def add_types(call: Call) -> None:
     """Create those of the types that are missing."""
-    present = {entity_def["name"] for entity_def in call("GET types/typedefs?type=entity", None).json()["entityDefs"]}
+    present_types = {
+        entity_def["name"] for entity_def in call("GET types/typedefs?type=entity", None).json()["entityDefs"]
+    }
     definitions = [
         {
             "category": "ENTITY",
@@ -35,7 +37,7 @@ def add_types(call: Call) -> None:
             "attributeDefs": [_MAPPING] if super_type == "Process" else [],
         }
         for name, super_type in TYPES.items()
-        if name not in present
+        if name not in present_types
     ]
     if definitions:
         call("POST types/typedefs", {"entityDefs": definitions}).raise_for_status()

@@ -36,22 +36,22 @@ class TargetServer:
 
 
 def _edges(event: Any) -> set[tuple[str, str]]:
-    return {(each["name"], sink["name"]) for each in event["inputs"] for sink in event["outputs"]}
+    return {(input_dataset["name"], sink["name"]) for input_dataset in event["inputs"] for sink in event["outputs"]}
 
 
 def _status(server: TargetServer, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> int:
     """The status that the documentation gives to a request."""
-    bare = path.partition("?")[0]
+    bare_path = path.partition("?")[0]
     has_token = headers.get("authorization", "").startswith("Bearer ")
     if method == "PUT":
         return 201 if headers.get("x-ms-blob-type") == "BlockBlob" and headers.get("x-ms-version") else 400
-    if bare.endswith("/messages"):
+    if bare_path.endswith("/messages"):
         return 413 if len(raw) > _HUB_BYTES else 201
     event = json.loads(raw)
-    if bare == "/api/v1/lineage":
+    if bare_path == "/api/v1/lineage":
         server.edges |= _edges(event)
         return 201 if all(key in event for key in _REQUIRED) else 422
-    if bare in {"/openapi/openlineage/api/v1/lineage", "/api/v1/openlineage/lineage"}:
+    if bare_path in {"/openapi/openlineage/api/v1/lineage", "/api/v1/openlineage/lineage"}:
         if not has_token:
             return 401
         if event["eventType"] == "COMPLETE" and event["inputs"] and event["outputs"]:
@@ -75,11 +75,11 @@ def target_server() -> Iterator[TargetServer]:
         def _take(self, method: str) -> None:
             raw = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {key.lower(): value for key, value in self.headers.items()}
-            status, more = state.trouble or (_status(state, method, self.path, headers, raw), {})
+            status, extra_headers = state.trouble or (_status(state, method, self.path, headers, raw), {})
             if state.trouble is None:
                 state.came.append((method, self.path, headers, raw))
             self.send_response(status)
-            for name, value in more.items():
+            for name, value in extra_headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", "0")
             self.end_headers()

@@ -97,7 +97,9 @@ class Front:
         """
         with self._changed:
             self._instances = instances
-            for sender in [each for each, instance in self._senders.items() if cut and instance not in instances]:
+            for sender in [
+                known_sender for known_sender, instance in self._senders.items() if cut and instance not in instances
+            ]:
                 sender.shutdown(socket.SHUT_RDWR)
                 self.cut += 1
 
@@ -138,21 +140,21 @@ class Front:
         self, sender: socket.socket, path: str, headers: dict[str, str], body: bytes
     ) -> tuple[int, dict[str, str], bytes]:
         with self._given(sender) as instance:
-            held = self._held.get(body)
+            held_request = self._held.get(body)
             connection = HTTPConnection(urlsplit(instance).netloc, timeout=_PATIENCE_SECONDS)
-            pieces = held.pieces(body, connection) if held else (body,)
-            expect = {"Expect": "100-continue"} if held else {}
+            pieces = held_request.pieces(body, connection) if held_request else (body,)
+            expect = {"Expect": "100-continue"} if held_request else {}
             try:
                 connection.request("POST", path, pieces, {**headers, **expect, "Content-Length": str(len(body))})
                 answer = connection.getresponse()
-                found = answer.status, dict(answer.getheaders()), answer.read()
+                answer_parts = answer.status, dict(answer.getheaders()), answer.read()
             except (OSError, HTTPException):
                 self.failed += 1
                 return 502, {}, b""
             finally:
                 connection.close()
             self.answered[instance] += 1
-            return found
+            return answer_parts
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         front = self
@@ -163,8 +165,8 @@ class Front:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                given = _forwarded_headers(dict(self.headers))
-                status, headers, answer = front._pass_on(self.connection, self.path, given, body)
+                forwarded_headers = _forwarded_headers(dict(self.headers))
+                status, headers, answer = front._pass_on(self.connection, self.path, forwarded_headers, body)
                 try:
                     self._answer(status, headers, answer)
                 except ConnectionError:

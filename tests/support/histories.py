@@ -80,14 +80,14 @@ class _Writer:
 
     def extras(self) -> Fields:
         """Return fields that any run may report besides its data sets."""
-        more: Fields = {}
+        fields: Fields = {}
         if self.chance(0.4):
-            more["tables"] = TABLES
+            fields["tables"] = TABLES
         if self.chance(0.15):
-            more["properties"] = self.properties()
+            fields["properties"] = self.properties()
         if self.chance(0.1):
-            more["job"] = f"{HOST}.adaptive_spark_plan.out"
-        return more
+            fields["job"] = f"{HOST}.adaptive_spark_plan.out"
+        return fields
 
     def properties(self) -> Any:
         name = self.draw.choice(("one", "one", "two"))
@@ -104,8 +104,13 @@ class _Writer:
         self.runs += 1
         name, path, sink = f"r{self.runs}", self.path(), self.path()
         state = {sink: ("DROP", "")} if self.chance(0.3) else {}
-        for kind, by in (("START", f"app{self.draw.randrange(self.applications)}"), ("COMPLETE", application)):
-            self.emit(name, kind, inputs=[] if state else [path], outputs=[sink], states=state, application=by)
+        for kind, event_application in (
+            ("START", f"app{self.draw.randrange(self.applications)}"),
+            ("COMPLETE", application),
+        ):
+            self.emit(
+                name, kind, inputs=[] if state else [path], outputs=[sink], states=state, application=event_application
+            )
 
     def stream(self, application: str) -> None:
         """Add concurrent stream batches, and a write without a source during them."""
@@ -125,8 +130,8 @@ class _Writer:
     def lifecycle(self, application: str) -> None:
         path = self.path()
         state = self.draw.choice(("DROP", "TRUNCATE", "RENAME", "CREATE"))
-        before = self.path() if state == "RENAME" else ""
-        self.run(application, outputs=[path], states={path: (state, before)})
+        previous_path = self.path() if state == "RENAME" else ""
+        self.run(application, outputs=[path], states={path: (state, previous_path)})
 
     def drop(self, application: str) -> None:
         """Add a run that drops or truncates a table by its name only."""

@@ -25,14 +25,21 @@ def column(text: str) -> Column:
 
 
 def edge(
-    read: str, written: str, *how: str, kind: EdgeKind = EdgeKind.DIRECT, masked: bool = False, parsed: bool = False
+    source_name: str,
+    target_name: str,
+    *step_names: str,
+    kind: EdgeKind = EdgeKind.DIRECT,
+    masked: bool = False,
+    parsed: bool = False,
 ) -> ColumnEdge:
     """Return an edge from `table.column` to `table.column`."""
-    steps = how or (("FILTER",) if kind is EdgeKind.INDIRECT else ("IDENTITY",))
-    return ColumnEdge(input=column(read), output=column(written), kind=kind, masked=masked, how=steps, parsed=parsed)
+    steps = step_names or (("FILTER",) if kind is EdgeKind.INDIRECT else ("IDENTITY",))
+    return ColumnEdge(
+        input=column(source_name), output=column(target_name), kind=kind, masked=masked, how=steps, parsed=parsed
+    )
 
 
-def process(name: str, reads: str, writes: str, *edges: ColumnEdge, **more: object) -> Process:
+def process(name: str, reads: str, writes: str, *edges: ColumnEdge, **fields: object) -> Process:
     """Return a process that reads some tables and writes one."""
     return Process(
         qualified_name=f"throughline:{name}",
@@ -42,13 +49,13 @@ def process(name: str, reads: str, writes: str, *edges: ColumnEdge, **more: obje
         outputs=(asset(writes),),
         columns=tuple(sorted(edges)),
         origin=Origin(job=name),
-        **more,  # type: ignore[arg-type] # the caller's names and types
+        **fields,  # type: ignore[arg-type] # the caller's names and types
     )
 
 
 def document(*processes: Process) -> LineageDocument:
     """Return a document without history."""
-    return document_of("record", [KnownProcess(process=each) for each in processes])
+    return document_of("record", [KnownProcess(process=lineage_process) for lineage_process in processes])
 
 
 def random_document(
@@ -63,17 +70,24 @@ def random_document(
         inputs = {f"z{draw.randrange(3)}/t{draw.randrange(tables)}" for _ in range(draw.randint(1, 3))} - {output}
         if not inputs:
             continue
-        made = process(f"p{number}", " ".join(sorted(inputs)), output)
+        lineage_process = process(f"p{number}", " ".join(sorted(inputs)), output)
         known_processes.append(
-            KnownProcess(process=made, first=NOON, last=NOON + hours * HOUR, last_run=f"run{number}")
+            KnownProcess(process=lineage_process, first=NOON, last=NOON + hours * HOUR, last_run=f"run{number}")
         )
-        for read in sorted(inputs):
-            history.append(_interval(draw, made.qualified_name, (f"{read}.", f"{output}."), TABLE, hours))
+        for input_name in sorted(inputs):
+            history.append(
+                _interval(draw, lineage_process.qualified_name, (f"{input_name}.", f"{output}."), TABLE, hours)
+            )
             for _ in range(draw.randint(0, columns)):
-                one, other = f"{read}.c{draw.randrange(columns)}", f"{output}.c{draw.randrange(columns)}"
+                source_column, other = (
+                    f"{input_name}.c{draw.randrange(columns)}",
+                    f"{output}.c{draw.randrange(columns)}",
+                )
                 kind = "INDIRECT" if draw.random() < 0.2 else "DIRECT"
-                written = f"{output}." if kind == "INDIRECT" else other
-                history.append(_interval(draw, made.qualified_name, (one, written), kind, hours))
+                target_column = f"{output}." if kind == "INDIRECT" else other
+                history.append(
+                    _interval(draw, lineage_process.qualified_name, (source_column, target_column), kind, hours)
+                )
     unique = {
         (
             interval.process,
@@ -91,12 +105,12 @@ def random_document(
 def _interval(draw: random.Random, name: str, ends: tuple[str, str], kind: str, hours: int) -> Interval:
     since = 0 if kind == TABLE else draw.randrange(hours)
     until = None if kind == TABLE or draw.random() < 0.7 else since + draw.randint(1, hours)
-    one, other = map(column, ends)
+    source_column, other = map(column, ends)
     steps = {"DIRECT": draw.choice((("IDENTITY",), ("TRANSFORMATION",), ("AGGREGATION",))), "INDIRECT": ("FILTER",)}
     return Interval(
         process=name,
-        input=one.qualified_name,
-        input_column=one.column,
+        input=source_column.qualified_name,
+        input_column=source_column.column,
         output=other.qualified_name,
         output_column=other.column,
         kind=kind,
@@ -123,27 +137,31 @@ def search_document() -> LineageDocument:
     )
 
 
-def dependents(document: LineageDocument, *, conditions: bool, at: datetime | None = None) -> dict[int, dict[int, int]]:
+def dependents(
+    document: LineageDocument, *, conditions: bool, moment: datetime | None = None
+) -> dict[int, dict[int, int]]:
     """Return everything that depends on each column, with the distance.
 
     A condition on all rows of a data set reaches each of its columns; see `gold/impact`.
     """
     near: dict[int, set[int]] = {}
     for edge in document.edges:
-        if valid(edge, document, at) and (conditions or edge.is_value):
+        if valid(edge, document, moment) and (conditions or edge.is_value):
             near.setdefault(edge.input, set()).add(edge.output)
     for number, column in enumerate(document.columns):
         if not column.name:
             near.setdefault(number, set()).update(
-                other for other, each in enumerate(document.columns) if each.dataset == column.dataset and each.name
+                other
+                for other, other_column in enumerate(document.columns)
+                if other_column.dataset == column.dataset and other_column.name
             )
     return {start: _distances(start, near) for start in range(len(document.columns))}
 
 
 def _distances(start: int, near: dict[int, set[int]]) -> dict[int, int]:
-    found, frontier, distance = {start: 0}, {start}, 0
+    distances, frontier, distance = {start: 0}, {start}, 0
     while frontier:
         distance += 1
-        frontier = {end for node in frontier for end in near.get(node, ())} - found.keys()
-        found |= dict.fromkeys(frontier, distance)
-    return found
+        frontier = {end for node in frontier for end in near.get(node, ())} - distances.keys()
+        distances |= dict.fromkeys(frontier, distance)
+    return distances

@@ -53,15 +53,15 @@ def lineage(
     `->` identity, `~>` transformation, `+>` aggregation, `#>` mask, `%>` opaque, `?>` condition (into `gold.`: all
     rows), `=>` a flow without columns. `columns`: further columns; `constants`: columns without a source.
     """
-    given = [_arrow(each) for each in arrows]
+    parsed_arrows = [_arrow(each) for each in arrows]
     names = {
-        *(end for each in given for end in (each.source, each.target) if "." in end),
+        *(end for each in parsed_arrows for end in (each.source, each.target) if "." in end),
         *columns,
         *constants,
         *(column for column, _ in tags),
     }
     datasets = sorted(
-        {each.partition(".")[0] for one in given for each in (one.source, one.target)}
+        {each.partition(".")[0] for one in parsed_arrows for each in (one.source, one.target)}
         | {n.partition(".")[0] for n in names}
     )
     numbers = {name: number for number, name in enumerate(datasets)}
@@ -70,57 +70,57 @@ def lineage(
         for name in names
     )
     places = {f"{datasets[column.dataset]}.{column.name}": number for number, column in enumerate(held_columns)}
-    makers = sorted({each.job for each in given})
+    makers = sorted({each.job for each in parsed_arrows})
     moments = sorted(
-        {NOW - timedelta(days=each) for one in given for each in (one.since, one.until) if each is not None}
+        {NOW - timedelta(days=each) for one in parsed_arrows for each in (one.since, one.until) if each is not None}
         | {NOW - job.age for job in (jobs or {}).values() if job.age is not None}
         | {NOW - timedelta(hours=1)}
     )
-    at = {moment: number for number, moment in enumerate(moments)}
+    moment_numbers = {moment: number for number, moment in enumerate(moments)}
 
     def when(days: float | None) -> int:
-        return NOT_SET if days is None else at[NOW - timedelta(days=days)]
+        return NOT_SET if days is None else moment_numbers[NOW - timedelta(days=days)]
 
     def process(name: str) -> Process:
         job = (jobs or {}).get(name, Job())
-        mine = [each for each in given if each.job == name]
+        own_arrows = [arrow for arrow in parsed_arrows if arrow.job == name]
         return Process(
             qualified_name=f"throughline:{name}",
             name=name,
             job=name,
-            inputs=tuple(sorted({numbers[each.source.partition(".")[0]] for each in mine})),
-            outputs=tuple(sorted({numbers[each.target.partition(".")[0]] for each in mine})),
+            inputs=tuple(sorted({numbers[arrow.source.partition(".")[0]] for arrow in own_arrows})),
+            outputs=tuple(sorted({numbers[arrow.target.partition(".")[0]] for arrow in own_arrows})),
             unresolved_tables=job.unresolved,
             exact=job.exact,
             health=job.health,
-            last_seen=NOT_SET if job.age is None else at[NOW - job.age],
+            last_seen=NOT_SET if job.age is None else moment_numbers[NOW - job.age],
         )
 
     flows = {
         Flow(
-            makers.index(each.job),
-            numbers[each.source.partition(".")[0]],
-            numbers[each.target.partition(".")[0]],
-            when(each.since),
-            when(each.until),
+            makers.index(arrow.job),
+            numbers[arrow.source.partition(".")[0]],
+            numbers[arrow.target.partition(".")[0]],
+            when(arrow.since),
+            when(arrow.until),
         )
-        for each in given
+        for arrow in parsed_arrows
     }
     edges = {
         Edge(
-            makers.index(each.job),
-            places[each.source],
-            places[each.target],
-            each.kind,
-            each.kind is Kind.MASK,
+            makers.index(arrow.job),
+            places[arrow.source],
+            places[arrow.target],
+            arrow.kind,
+            arrow.kind is Kind.MASK,
             False,
-            when(each.since),
-            when(each.until),
+            when(arrow.since),
+            when(arrow.until),
             (),
-            each.expression,
+            arrow.expression,
         )
-        for each in given
-        if each.kind
+        for arrow in parsed_arrows
+        if arrow.kind
     }
     return LineageDocument(
         format=FORMAT,
@@ -149,9 +149,9 @@ class _Arrow:
 
 def _arrow(text: str) -> _Arrow:
     head, _, expression = text.partition(" = ")
-    source, sign, target, *rest = head.split()
-    options = dict(zip(rest[::2], rest[1::2], strict=True))
-    found = _Arrow(
+    source, sign, target, *option_words = head.split()
+    options = dict(zip(option_words[::2], option_words[1::2], strict=True))
+    arrow = _Arrow(
         source=source,
         target=target,
         kind=None if sign == "=>" else _KINDS[sign],
@@ -159,7 +159,7 @@ def _arrow(text: str) -> _Arrow:
         expression=expression,
     )
     since, until = options.get("since"), options.get("until")
-    return replace(found, since=float(since) if since else None, until=float(until) if until else None)
+    return replace(arrow, since=float(since) if since else None, until=float(until) if until else None)
 
 
 def column_number(document: LineageDocument, column: str) -> int:
@@ -190,13 +190,13 @@ def random_lineage(seed: int) -> LineageDocument:
         for _ in range(chance.randint(1, 2 * width)):
             sign = chance.choice(["->", "->", "~>", "+>", "#>", "%>", "?>", "=>"])
             source = chance.choice(columns)
-            into = f"d{target}.c{chance.randrange(width)}"
+            target_name = f"d{target}.c{chance.randrange(width)}"
             if sign == "=>":
-                source, into = source.partition(".")[0], f"d{target}"
+                source, target_name = source.partition(".")[0], f"d{target}"
             elif sign == "?>":
-                into = f"d{target}."
+                target_name = f"d{target}."
             since = f" since {chance.choice([1, 20])}" if chance.random() < 0.4 else ""
             until = " until 0.5" if since and chance.random() < 0.3 else ""
-            arrows.append(f"{source} {sign} {into} by {job}{since}{until}")
+            arrows.append(f"{source} {sign} {target_name} by {job}{since}{until}")
     tags = [(chance.choice(columns), chance.choice(["pii", "secret"])) for _ in range(chance.randint(0, 2))]
     return lineage(*arrows, jobs=jobs, columns=columns, tags=tags, history=True)

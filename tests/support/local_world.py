@@ -25,18 +25,20 @@ def parts_of(world: World) -> Worker:
 
 def wait_until_idle(world: World, seconds: float = 60) -> Status:
     """Return the status once nothing is in progress."""
-    return wait_for_status(world, lambda found: not (found.in_progress or found.publish_queue), seconds)
+    return wait_for_status(
+        world, lambda current_status: not (current_status.in_progress or current_status.publish_queue), seconds
+    )
 
 
 def wait_for_status(world: World, holds: Callable[[Status], bool], seconds: float) -> Status:
     """Return the first status for which this holds. The waits between two get longer, since a status reads all rows."""
     storage = parts_of(world).storage
     began = time.monotonic()
-    while not holds(found := status(storage)):
+    while not holds(current_status := status(storage)):
         waited = time.monotonic() - began
-        assert waited < seconds, found
+        assert waited < seconds, current_status
         time.sleep(min(0.2 + waited / 4, 3.0))
-    return found
+    return current_status
 
 
 def throughline(world: World, *arguments: str) -> Any:

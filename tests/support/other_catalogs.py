@@ -8,7 +8,7 @@ def catalog_with_other_guids() -> MemoryCatalog:
     """Return an empty catalog whose guids differ from those of all other catalogs."""
     catalog = MemoryCatalog()
     asset_entities = [
-        AssetEntity(type="x", qualified_name=str(each), attributes=(("name", "x"),)) for each in range(500)
+        AssetEntity(type="x", qualified_name=str(number), attributes=(("name", "x"),)) for number in range(500)
     ]
     catalog.remove(list(catalog.create_assets(asset_entities).values()))
     return catalog

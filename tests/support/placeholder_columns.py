@@ -26,15 +26,17 @@ TABLE: AssetKey = ("azure_sql_table", "mssql://srv.database.windows.net/db/dbo/o
 FOLDER: AssetKey = ("azure_datalake_gen2_path", "https://acct.dfs.core.windows.net/raw/orders")
 
 
-def publish_options(**more: Any) -> PublishOptions:
-    return PublishOptions(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **more})
+def publish_options(**fields: Any) -> PublishOptions:
+    return PublishOptions(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **fields})
 
 
 def schema(*columns: tuple[str, str]) -> Json:
     return {"fields": [{"name": name, "type": kind} for name, kind in columns]}
 
 
-def copy_run(run: str, read: Columns, written: Columns, *, minute: float = 0, app: str = "load") -> bytes:
+def copy_run(
+    run: str, input_columns: Columns, output_columns: Columns, *, minute: float = 0, app: str = "load"
+) -> bytes:
     """Return a run that copies column x of an SQL table to a folder."""
     columns = lineage({"x": [source("db.dbo.orders", "x", IDENTITY, namespace=SQL)]})
     return packed(
@@ -43,13 +45,13 @@ def copy_run(run: str, read: Columns, written: Columns, *, minute: float = 0, ap
             application=run,
             app_name=app,
             minute=minute,
-            inputs=[dataset("db.dbo.orders", SQL, schema=schema(*read))],
+            inputs=[dataset("db.dbo.orders", SQL, schema=schema(*input_columns))],
             outputs=[
                 dataset(
                     "orders",
                     "abfss://raw@acct.dfs.core.windows.net",
                     columnLineage=columns,
-                    schema=schema(*written),
+                    schema=schema(*output_columns),
                 )
             ],
         )
@@ -76,8 +78,8 @@ def get(server: CatalogServer, path: str, **parameters: str) -> Json:
         f"{server.endpoint}/{path}", params=parameters, headers={"Authorization": f"Bearer {server.token}"}, timeout=10
     )
     answer.raise_for_status()
-    found: Json = answer.json()
-    return found
+    document: Json = answer.json()
+    return document
 
 
 def by_name(server: CatalogServer, key: AssetKey) -> Json:
@@ -87,9 +89,9 @@ def by_name(server: CatalogServer, key: AssetKey) -> Json:
 
 def active(entity: Json, name: str) -> list[str]:
     return sorted(
-        each["displayText"]
-        for each in entity["relationshipAttributes"][name]
-        if (each["relationshipStatus"], each["entityStatus"]) == ("ACTIVE", "ACTIVE")
+        reference["displayText"]
+        for reference in entity["relationshipAttributes"][name]
+        if (reference["relationshipStatus"], reference["entityStatus"]) == ("ACTIVE", "ACTIVE")
     )
 
 

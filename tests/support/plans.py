@@ -70,18 +70,18 @@ def files(path: str) -> Json:
 def facet(document: object) -> PlanFacet:
     """Return the facet with a document, or with its text."""
     text = document if isinstance(document, str) else json.dumps(document)
-    packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-    return PlanFacet(format=1, plan=packed)
+    packed_plan = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    return PlanFacet(format=1, plan=packed_plan)
 
 
 def edges_of(output: MergedDataset) -> set[str]:
     """Return edges as texts: `a>out` a value, `a~out` a value that code may pass on, `a?out` a condition, `a?` a
     condition on all rows; a mask ends in `*`.
     """
-    found = set()
+    edges = set()
     for name, fields in output.fields:
         for source in fields[0].input_fields or ():
             for step in source.transformations or ():
                 sign = "?" if step.type != "DIRECT" else "~" if step.subtype == OPAQUE else ">"
-                found.add(f"{source.field}{sign}{name}{'*' if step.masking else ''}")
-    return found | {f"{source.field}?" for source in output.rows}
+                edges.add(f"{source.field}{sign}{name}{'*' if step.masking else ''}")
+    return edges | {f"{source.field}?" for source in output.rows}

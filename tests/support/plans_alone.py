@@ -15,7 +15,7 @@ INSERT = "execute_insert_into_hadoop_fs_relation_command"
 
 def plan_event(
     run: str,
-    at: str,
+    event_time: str,
     *,
     application: str,
     source: str = "/a",
@@ -27,7 +27,7 @@ def plan_event(
 ) -> bytes:
     """The event of a plan alone: `sink` is written from `source`, each column (first) from one of it (second).
 
-    `run` and `application` are ids; `at` is an ISO time. With a `problem` the plan could not be written.
+    `run` and `application` are ids; `event_time` is an ISO time. With a `problem` the plan could not be written.
     """
     of_plan: Json = {"format": 1, "spark": "4.1.4", "application": "local-1", "execution": execution, "joined": False}
     if failed:
@@ -40,7 +40,7 @@ def plan_event(
     job_type = {"jobType": "SQL_JOB", "processingType": "BATCH", "integration": "SPARK"}
     event: Json = {
         "eventType": "FAIL" if failed else "COMPLETE",
-        "eventTime": at,
+        "eventTime": event_time,
         "producer": "https://throughline.dev/spark-listener/0.1.0",
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
         "run": {"runId": run, "facets": {"parent": parent, "throughline_plan": of_plan}},
@@ -55,7 +55,7 @@ def _document(source: str, sink: str, columns: tuple[tuple[str, str], ...]) -> s
     plans = PlanBuilder()
     sources = {name: column(number, name) for number, name in enumerate(dict.fromkeys(name for _, name in columns), 1)}
     table = plans.table(f"file:{source}", *sources.values())
-    named = [alias(100 + number, name, sources[of]) for number, (name, of) in enumerate(columns)]
+    named = [alias(100 + number, name, sources[source_number]) for number, (name, source_number) in enumerate(columns)]
     return facet(plans.writing(plans.project(table, *named), f"file:{sink}")).plan or ""
 
 
@@ -65,18 +65,18 @@ def with_plans_alone(bodies: Sequence[bytes], draw: random.Random) -> list[bytes
     """
     events: list[Json] = [json.loads(body) for body in bodies]
     planned = {_run(event) for event in events if (_facets(event).get("throughline_plan") or {}).get("joined")}
-    alone = {run: run_id(f"alone {draw.random()}") for run in sorted(planned) if draw.random() < 0.7}
+    lone_runs = {run: run_id(f"alone {draw.random()}") for run in sorted(planned) if draw.random() < 0.7}
     for event in events:
         of_plan = _facets(event).get("throughline_plan")
-        if of_plan and _run(event) in alone:
-            event["run"]["runId"] = alone[_run(event)]
+        if of_plan and _run(event) in lone_runs:
+            event["run"]["runId"] = lone_runs[_run(event)]
             of_plan["joined"] = False
     planned = {_run(event) for event in events if _facets(event).get("throughline_plan")}
     last = {_run(event): event for event in sorted(events, key=lambda event: str(event["eventTime"]))}
     writes = [event for run, event in sorted(last.items()) if run not in planned and _is_write(event)]
-    for one, other in itertools.pairwise(writes):
-        if _application(one) == _application(other) and draw.random() < 0.3:
-            one["eventTime"] = other["eventTime"] = max(one["eventTime"], other["eventTime"])
+    for first_write, other in itertools.pairwise(writes):
+        if _application(first_write) == _application(other) and draw.random() < 0.3:
+            first_write["eventTime"] = other["eventTime"] = max(first_write["eventTime"], other["eventTime"])
     plans: list[bytes] = []
     for number, event in enumerate(writes):
         if draw.random() < 0.5:
@@ -86,8 +86,10 @@ def with_plans_alone(bodies: Sequence[bytes], draw: random.Random) -> list[bytes
 
 def _plan_of(event: Json, draw: random.Random, number: int) -> bytes:
     path = draw.choice(("/a", "/s", "/u"))
-    source = draw.choice([*(one["name"] for one in event.get("inputs", ()) if one["namespace"] == "file"), path])
-    sinks = [one["name"] for one in event.get("outputs", ()) if one["namespace"] == "file"]
+    source = draw.choice(
+        [*(dataset["name"] for dataset in event.get("inputs", ()) if dataset["namespace"] == "file"), path]
+    )
+    sinks = [dataset["name"] for dataset in event.get("outputs", ()) if dataset["namespace"] == "file"]
     return plan_event(
         run_id(f"alone {draw.random()}"),
         event["eventTime"],

@@ -123,7 +123,7 @@ def events() -> list[bytes]:
     idle = body("RUNNING", 50, run="idle", job=f"app password={SECRET}")
     idle["inputs"], idle["outputs"] = [], []
     idle["run"]["facets"].pop("environment-properties")
-    return [json.dumps(each).encode() for each in (body("START", 0), body("COMPLETE", 30), odd, idle)]
+    return [json.dumps(event).encode() for event in (body("START", 0), body("COMPLETE", 30), odd, idle)]
 
 
 REFUSED = (
@@ -153,9 +153,9 @@ def stored_texts(storage: Storage, *, raw: bool) -> Iterator[tuple[str, str]]:
     for container in CONTAINERS:
         for fact in storage.blobs(container):
             yield f"the name of {container}/{fact.name}", fact.name
-            packed = storage.get(container, fact.name)
-            if packed and (raw or container not in RAW):
-                yield f"{container}/{fact.name}", _unpacked(packed)
+            content = storage.get(container, fact.name)
+            if content and (raw or container not in RAW):
+                yield f"{container}/{fact.name}", _unpacked(content)
 
 
 def _readable(values: dict[str, Any]) -> dict[str, Any]:

@@ -107,9 +107,9 @@ class PlayedReceiver:
         match = _URL.match(options["--url"])
         assert match, options["--url"]
         place, method = SLOT if match["slot"] else PRODUCTION, options["--method"]
-        held = self.keys[place][match["function"] or "host"]
+        held_keys = self.keys[place][match["function"] or "host"]
         if method == "post":
-            answer = held if match["function"] else {"masterKey": "m", "functionKeys": held, "systemKeys": {}}
+            answer = held_keys if match["function"] else {"masterKey": "m", "functionKeys": held_keys, "systemKeys": {}}
             return jmespath.search(options["--query"], answer)
         assert place == SLOT, "production's keys are never changed"
         if self.deaf:
@@ -119,11 +119,11 @@ class PlayedReceiver:
         if not self.forgetful:
             name = str(match["host_key"] or match["key"])
             if method == "delete":
-                del held[name]
+                del held_keys[name]
             else:
                 body = jsonlib.loads(Path(options["--body"].removeprefix("@")).read_text())["properties"]
                 assert body["name"] == name
-                held[name] = body["value"]
+                held_keys[name] = body["value"]
         self._note(f"{method} key")
         return None
 

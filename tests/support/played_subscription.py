@@ -59,8 +59,11 @@ class PlayedSubscription:
         self.calls.append(command)
         if command.startswith("deployment group what-if"):
             resource = f"{self.azure.outputs['receiveR_NAME']}/config/appsettings"
-            same = {"changeType": "NoChange", "resourceId": f"/x/providers/Microsoft.Web/sites/{resource}"}
-            return {"changes": [same, *self.changes]}
+            unchanged_resource = {
+                "changeType": "NoChange",
+                "resourceId": f"/x/providers/Microsoft.Web/sites/{resource}",
+            }
+            return {"changes": [unchanged_resource, *self.changes]}
         if command.startswith("functionapp st"):
             self.stopped = datetime.now(UTC) if words[1] == "stop" else None
             return None

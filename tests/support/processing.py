@@ -22,8 +22,8 @@ def _watched(method: Callable[Concatenate[MemoryStorage, P], T]) -> "Callable[Co
     def called(self: "Watched", /, *arguments: P.args, **named: P.kwargs) -> T:
         self.calls[name] += 1
         self.step_in(name, arguments)
-        found: T = getattr(self.real, name)(*arguments, **named)
-        return found
+        answer: T = getattr(self.real, name)(*arguments, **named)
+        return answer
 
     return called
 

@@ -52,9 +52,9 @@ class Clock:
 
 
 def publish_options(
-    clock: Callable[[], datetime], quiet: timedelta = timedelta(days=100_000), **more: Any
+    clock: Callable[[], datetime], quiet: timedelta = timedelta(days=100_000), **fields: Any
 ) -> PublishOptions:
-    return PublishOptions(now=clock, patience=SupersessionPolicy(quiet=quiet), **more)
+    return PublishOptions(now=clock, patience=SupersessionPolicy(quiet=quiet), **fields)
 
 
 def context_of(storage: Storage, catalog: Catalog, options: PublishOptions | None = None) -> PublishContext:
@@ -70,9 +70,9 @@ def fold(storage: Storage, *bodies: bytes, names: Names = BUILT_IN) -> None:
     """Deliver these events: their applications are folded, and marks are left."""
     delivery = Delivery(processor=ApplicationProcessor(storage=storage, names=names))
     for body in bodies:
-        event, packed = stored(decode(body), digest_of(body)), gzip.compress(body)
-        storage.put_new(EVENTS, event.blob, packed)
-        delivery.deliver(event, packed)
+        event, packed_event = stored(decode(body), digest_of(body)), gzip.compress(body)
+        storage.put_new(EVENTS, event.blob, packed_event)
+        delivery.deliver(event, packed_event)
 
 
 def entries(storage: Storage, *, revisits: bool = False) -> tuple[QueueEntry, ...]:

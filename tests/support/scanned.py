@@ -227,14 +227,14 @@ _SYMLINKED: dict[str, tuple[str, str, str, str]] = {
 
 def scanned(number: int) -> Iterator[Scanned]:
     """Return `number` data sets, cycling through all forms."""
-    made = 0
+    made_count = 0
     for n in range(number):
         values = {"n": n, "t": f"orders{n}", "T": f"Orders{n}"}
         for form, texts in {**FORMS, **_SYMLINKED}.items():
-            if made == number:
+            if made_count == number:
                 return
             namespace, name, kind, qualified_name = (text.format(**values) for text in texts)
-            made += 1
+            made_count += 1
             if form in FORMS:
                 yield Scanned(form=form, namespace=namespace, name=name, asset=(kind, qualified_name))
             else:

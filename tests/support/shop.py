@@ -55,10 +55,11 @@ def recorded_shop() -> Parts:
         ("mart", "report", {"total": "total"}),
         ("loaded", "cities", {"city": "city"}),
     )
-    for read, target, columns in ways:
+    for source_name, target, columns in ways:
         fields = [{"name": name, "type": "string"} for name in columns]
         edges = {
-            name: [source(f"db.main.{read}", column, IDENTITY, namespace=DUCKDB)] for name, column in columns.items()
+            name: [source(f"db.main.{source_name}", column, IDENTITY, namespace=DUCKDB)]
+            for name, column in columns.items()
         }
         facets: Json = {"schema": {"fields": fields}, "columnLineage": lineage(edges)}
         output = dataset(f"db.main.{target}", DUCKDB, **facets)
@@ -66,7 +67,7 @@ def recorded_shop() -> Parts:
             run=target,
             application=target,
             app_name=target,
-            inputs=[dataset(f"db.main.{read}", DUCKDB)],
+            inputs=[dataset(f"db.main.{source_name}", DUCKDB)],
             outputs=[output],
         )
         for place in post(parts.storage, packed(event)):

@@ -48,18 +48,18 @@ def _process(name: str, lines: Sequence[str], schemas: Mapping[str, str]) -> Pro
     outputs: dict[str, None] = {}
     edges: list[ColumnEdge] = []
     for line in lines:
-        read, _, rest = line.partition(" > ")
-        written, *how = rest.split()
-        (source, _, column), (target, _, to) = read.partition("."), written.partition(".")
+        source_text, _, target_text = line.partition(" > ")
+        target_name, *markers = target_text.split()
+        (source, _, column), (target, _, target_column) = source_text.partition("."), target_name.partition(".")
         inputs[source] = outputs[target] = None
         if column:
             edges.append(
                 ColumnEdge(
                     input=Column(qualified_name=asset(source).qualified_name, column=column),
-                    output=Column(qualified_name=asset(target).qualified_name, column=to),
-                    kind=EdgeKind.INDIRECT if "filter" in how else EdgeKind.DIRECT,
-                    masked="mask" in how,
-                    how=(_STEPS[how[0]] if how else "IDENTITY",),
+                    output=Column(qualified_name=asset(target).qualified_name, column=target_column),
+                    kind=EdgeKind.INDIRECT if "filter" in markers else EdgeKind.DIRECT,
+                    masked="mask" in markers,
+                    how=(_STEPS[markers[0]] if markers else "IDENTITY",),
                 )
             )
     return Process(
@@ -72,7 +72,10 @@ def _process(name: str, lines: Sequence[str], schemas: Mapping[str, str]) -> Pro
         schemas=tuple(
             AssetSchema(
                 qualified_name=asset(table).qualified_name,
-                columns=tuple((one, kind) for one, _, kind in (each.partition(":") for each in schemas[table].split())),
+                columns=tuple(
+                    (column_name, kind)
+                    for column_name, _, kind in (field_text.partition(":") for field_text in schemas[table].split())
+                ),
             )
             for table in sorted({*inputs, *outputs})
             if table in schemas
@@ -93,5 +96,5 @@ def random_state(chance: random.Random, schema: str = "a:int b:int") -> Snapshot
 
 def _random_edge(chance: random.Random, target: int) -> str:
     columns = [chance.choice("ab") for _ in range(2)]
-    how = chance.choice(("", " mask", " filter", " code"))
-    return f"t{chance.randrange(target)}.{columns[0]} > t{target}.{columns[1]}{how}"
+    marker = chance.choice(("", " mask", " filter", " code"))
+    return f"t{chance.randrange(target)}.{columns[0]} > t{target}.{columns[1]}{marker}"

@@ -57,10 +57,10 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def busy(front: Front, sender: Listener, name: str, by: str = "") -> Iterator[HeldRequest]:
+def busy(front: Front, sender: Listener, name: str, instance: str = "") -> Iterator[HeldRequest]:
     """Keep an instance busy with half of an event during the block; afterwards the event is answered or lost."""
-    if by:
-        front.route(by)
+    if instance:
+        front.route(instance)
     body = event(name, "START", "10:00:00", inputs=["/a"], application="slow")
     with ThreadPoolExecutor(1) as thread:
         with front.holding(body) as held_request:
@@ -73,23 +73,23 @@ def busy(front: Front, sender: Listener, name: str, by: str = "") -> Iterator[He
 @contextmanager
 def sending(front: Front, patience: float, key: str = "") -> Iterator[list[Listener]]:
     """Send applications during the block, one event after another; each sender finishes its last application."""
-    ended = threading.Event()
+    end_event = threading.Event()
     with ExitStack() as parts:
         senders = [parts.enter_context(Listener(url=front.url, timeout=patience, key=key)) for _ in range(_SENDERS)]
         threads = parts.enter_context(ThreadPoolExecutor(_SENDERS))
-        running = [threads.submit(applications, sender, number, ended) for number, sender in enumerate(senders)]
+        running = [threads.submit(applications, sender, number, end_event) for number, sender in enumerate(senders)]
         try:
             yield senders
         finally:
-            ended.set()
-        for each in running:
-            each.result()
+            end_event.set()
+        for future in running:
+            future.result()
 
 
-def applications(sender: Listener, seed: int, ended: threading.Event) -> None:
+def applications(sender: Listener, seed: int, end_event: threading.Event) -> None:
     replay = Replay(seed)
-    while not ended.is_set():
+    while not end_event.is_set():
         items = replay.application()
         for item in items if len(items) <= _LONGEST_APPLICATION else ():
             sender.emit(item.raw)
-            ended.wait(_PAUSE_SECONDS)
+            end_event.wait(_PAUSE_SECONDS)

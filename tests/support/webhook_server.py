@@ -20,23 +20,23 @@ Judge = Callable[[Any, bytes], list[str]]
 def _only(document: Any, required: Mapping[str, type], optional: Mapping[str, type], place: str) -> list[str]:
     if not isinstance(document, dict):
         return [f"{place} is no object"]
-    known = {**required, **optional}
+    known_types = {**required, **optional}
     return [
         *(f"{place} lacks {key}" for key in required.keys() - document.keys()),
-        *(f"{place} has the unknown key {key}" for key in document.keys() - known.keys()),
+        *(f"{place} has the unknown key {key}" for key in document.keys() - known_types.keys()),
         *(
-            f"{place}.{key} is no {known[key].__name__}"
+            f"{place}.{key} is no {known_types[key].__name__}"
             for key, value in document.items()
-            if key in known and value is not None and not isinstance(value, known[key])
+            if key in known_types and value is not None and not isinstance(value, known_types[key])
         ),
     ]
 
 
-def _slack_text(text: Any, kinds: set[str], most: int, place: str) -> list[str]:
+def _slack_text(text: Any, kinds: set[str], limit: int, place: str) -> list[str]:
     wrong = _only(text, {"type": str, "text": str}, {"emoji": bool, "verbatim": bool}, place)
     if wrong:
         return wrong
-    if text["type"] not in kinds or not 1 <= len(text["text"]) <= most:
+    if text["type"] not in kinds or not 1 <= len(text["text"]) <= limit:
         wrong.append(f"{place} has a wrong type or length")
     if text["type"] == "mrkdwn" and ("<" in text["text"] or ">" in text["text"]):
         wrong.append(f"{place} is not escaped")
@@ -64,7 +64,9 @@ def judge_slack(document: Any, _raw: bytes) -> list[str]:
                 wrong.append(f"{place} has no elements, or too many")
             else:
                 wrong += [
-                    each for element in elements for each in _slack_text(element, {"plain_text", "mrkdwn"}, 3000, place)
+                    violation
+                    for element in elements
+                    for violation in _slack_text(element, {"plain_text", "mrkdwn"}, 3000, place)
                 ]
         else:
             wrong.append(f"{place} is of an unknown type")
@@ -101,7 +103,9 @@ def judge_teams(document: Any, raw: bytes) -> list[str]:
                 wrong.append(f"{place} has an unknown size or colour")
         elif element.get("type") == "FactSet":
             wrong += [
-                each for fact in element["facts"] for each in _only(fact, {"title": str, "value": str}, {}, place)
+                violation
+                for fact in element["facts"]
+                for violation in _only(fact, {"title": str, "value": str}, {}, place)
             ]
         else:
             wrong.append(f"{place} is of an unknown type")
@@ -133,7 +137,7 @@ class WebhookServer:
 
     def bodies(self, path: str) -> list[Any]:
         """Return the bodies that a path accepted."""
-        return [json.loads(body) for at, _, body in self.came if at == path]
+        return [json.loads(body) for request_path, _, body in self.came if request_path == path]
 
 
 JUDGES: dict[str, tuple[Judge, int, bytes]] = {

@@ -52,18 +52,18 @@ def synth(
                 update(completed=count)
 
             if datasets:
-                done = write_estate(folder, datasets=datasets, seed=seed, note=note)
+                synthesis = write_estate(folder, datasets=datasets, seed=seed, note=note)
             else:
-                done = synthesize(folder, events=events, seed=seed, templates=templates, note=note)
+                synthesis = synthesize(folder, events=events, seed=seed, templates=templates, note=note)
     except NoTemplatesError as error:
         fail(str(error), code=2)
     if as_json:
         fields = ("events", "broken", "applications", "days", "files", "bytes")
-        print_json({name: getattr(done, name) for name in fields})
+        print_json({name: getattr(synthesis, name) for name in fields})
         return
     out.print(
-        f"{done.events:,} events ({done.broken:,} broken) of {done.applications:,} application runs "
-        f"in {done.days:,} days: {done.files:,} files, {done.bytes / 1e6:,.0f} MB"
+        f"{synthesis.events:,} events ({synthesis.broken:,} broken) of {synthesis.applications:,} application runs "
+        f"in {synthesis.days:,} days: {synthesis.files:,} files, {synthesis.bytes / 1e6:,.0f} MB"
     )
 
 

@@ -50,8 +50,8 @@ def events(datasets: int, seed: int = 1) -> Iterator[dict[str, Any]]:
     tables = [_table(number, draw) for number in range(datasets)]
     for number in range(max(1, datasets // _SOURCES), datasets):
         first = max(0, number - datasets * 3 // 10)
-        chosen = {draw.randrange(first, number) for _ in range(draw.randint(1, _MAX_INPUTS))}
-        yield _event(number, tables[number], [tables[each] for each in sorted(chosen)], draw)
+        input_numbers = {draw.randrange(first, number) for _ in range(draw.randint(1, _MAX_INPUTS))}
+        yield _event(number, tables[number], [tables[input_number] for input_number in sorted(input_numbers)], draw)
 
 
 def write_estate(folder: Path, *, datasets: int, seed: int, note: Callable[[int], None] = lambda _: None) -> Synthesis:
@@ -88,15 +88,15 @@ def _table(number: int, draw: random.Random) -> _Table:
     )
 
 
-def _event(number: int, written_table: _Table, read: list[_Table], draw: random.Random) -> dict[str, Any]:
-    def origin(place: int, kind: str, how: str, *, masking: bool = False) -> dict[str, Any]:
-        table = draw.choice(read)
-        step = {"type": kind, "subtype": how, "description": "", "masking": masking}
+def _event(number: int, written_table: _Table, input_tables: list[_Table], draw: random.Random) -> dict[str, Any]:
+    def origin(place: int, kind: str, subtype: str, *, masking: bool = False) -> dict[str, Any]:
+        table = draw.choice(input_tables)
+        step = {"type": kind, "subtype": subtype, "description": "", "masking": masking}
         return {**table.place, "field": table.columns[place % COLUMNS], "transformations": [step]}
 
     fields = {
-        column: {"inputFields": [origin(at, "DIRECT", draw.choice(_HOW), masking=draw.random() < _MASKED)]}
-        for at, column in enumerate(written_table.columns)
+        column: {"inputFields": [origin(position, "DIRECT", draw.choice(_HOW), masking=draw.random() < _MASKED)]}
+        for position, column in enumerate(written_table.columns)
     }
     conditions = [origin(place, "INDIRECT", "FILTER") for place in range(_CONDITIONS)]
     run, application = (str(UUID(int=draw.getrandbits(128), version=4)) for _ in range(2))
@@ -127,7 +127,7 @@ def _event(number: int, written_table: _Table, read: list[_Table], draw: random.
                 }
             },
         },
-        "inputs": [{**table.place, "facets": _schema(table)} for table in read],
+        "inputs": [{**table.place, "facets": _schema(table)} for table in input_tables],
         "outputs": [
             {
                 **written_table.place,

@@ -86,27 +86,27 @@ def synthesize(
     )
 
 
-def _jobs(known: Templates, events: int, draw: random.Random) -> list[_Job]:
+def _jobs(templates: Templates, events: int, draw: random.Random) -> list[_Job]:
     """The jobs of the estate: of ten six whole applications, two steps of chains, one point of a star, one stream."""
     jobs: list[_Job] = []
     for number in range(max(_FEWEST_JOBS, events // _EVENTS_A_JOB)):
         kind, turn = number % 10, number // 10
         if kind in {6, 7}:
             step = 2 * turn + kind - 6
-            chain, at = divmod(step, _CHAIN)
-            where = [b"/data/chain%d/t%d" % (chain, at), b"/data/chain%d/t%d" % (chain, at + 1)]
-            template = known.copy
+            chain, chain_step = divmod(step, _CHAIN)
+            places = [b"/data/chain%d/t%d" % (chain, chain_step), b"/data/chain%d/t%d" % (chain, chain_step + 1)]
+            template = templates.copy
         elif kind == 8:
             star, point = divmod(turn, _STAR)
-            where = [b"/data/star%d/hub" % star, b"/data/star%d/dim%d" % (star, point)]
-            where.append(b"/data/star%d/mart%d" % (star, point))
-            template = known.join
+            places = [b"/data/star%d/hub" % star, b"/data/star%d/dim%d" % (star, point)]
+            places.append(b"/data/star%d/mart%d" % (star, point))
+            template = templates.join
         else:
-            where = [b"/data/e%05d" % number]
+            places = [b"/data/e%05d" % number]
             template = (
-                known.rounds[turn % len(known.rounds)]
+                templates.rounds[turn % len(templates.rounds)]
                 if kind == 9
-                else known.applications[draw.randrange(len(known.applications))]
+                else templates.applications[draw.randrange(len(templates.applications))]
             )
         jobs.append(
             _Job(
@@ -114,7 +114,7 @@ def _jobs(known: Templates, events: int, draw: random.Random) -> list[_Job]:
                 template=template,
                 namespace=b"team%03d" % (number % 97),
                 application=b"%s_%d" % (template.application, number),
-                places=dict(zip(template.places, where, strict=True)),
+                places=dict(zip(template.places, places, strict=True)),
                 minute=draw.randrange(24 * 60),
                 changes=draw.randrange(3, 40) if draw.random() < _CHANGING else 0,
                 rounds=draw.choice((4, 8, 16, 64)) if kind == 9 else 0,
@@ -147,14 +147,14 @@ class _History:
 
     def _stream(self, job: _Job, start: datetime, day: int) -> None:
         """The rounds of a day; the application run is always the same."""
-        always = {job.template.ids[0]: _uuid(random.Random(job.number))}
+        fixed_ids = {job.template.ids[0]: _uuid(random.Random(job.number))}
         self.applications += day == 0
-        for each in range(job.rounds):
-            moment = start + timedelta(seconds=each * max(30.0, job.template.lasts * 1.5))
-            self._application(job, moment, day, self._ids(job, always), failed=False)
+        for round_number in range(job.rounds):
+            moment = start + timedelta(seconds=round_number * max(30.0, job.template.lasts * 1.5))
+            self._application(job, moment, day, self._ids(job, fixed_ids), failed=False)
 
-    def _ids(self, job: _Job, known: dict[bytes, bytes]) -> dict[bytes, bytes]:
-        return {content: known.get(content) or _uuid(self.draw) for content in job.template.ids}
+    def _ids(self, job: _Job, known_ids: dict[bytes, bytes]) -> dict[bytes, bytes]:
+        return {content: known_ids.get(content) or _uuid(self.draw) for content in job.template.ids}
 
     def _application(self, job: _Job, start: datetime, day: int, ids: dict[bytes, bytes], *, failed: bool) -> None:
         changed = bool(job.changes) and day >= job.changes

@@ -145,16 +145,16 @@ _STREAMS = ("streaming", "foreach_batch")
 def read_templates(folder: Path) -> Templates:
     """The templates of a folder of captures (`<scenario>/events.jsonl`). Raises NoTemplatesError."""
     try:
-        whole = {name: list(_lines(folder / name)) for name in (*_WHOLE, *_STREAMS)}
+        lines_by_name = {name: list(_lines(folder / name)) for name in (*_WHOLE, *_STREAMS)}
     except FileNotFoundError as error:
         raise NoTemplatesError(
             f"No captured events at {error.filename}: name the folder of a capture, as tests/golden/spark35-ol1.53"
         ) from error
     return Templates(
-        applications=tuple(Template.of(name, whole[name]) for name in _WHOLE),
-        copy=_single("copy", whole["files"], inputs=1),
-        join=_single("join", whole["frames"], inputs=2),
-        rounds=tuple(Template.of(name, _round(whole[name])) for name in _STREAMS),
+        applications=tuple(Template.of(name, lines_by_name[name]) for name in _WHOLE),
+        copy=_single("copy", lines_by_name["files"], inputs=1),
+        join=_single("join", lines_by_name["frames"], inputs=2),
+        rounds=tuple(Template.of(name, _round(lines_by_name[name])) for name in _STREAMS),
     )
 
 
@@ -168,17 +168,22 @@ def _single(name: str, lines: Sequence[tuple[bytes, Event]], *, inputs: int) -> 
     columns: the names of its data sets may be replaced.
     """
     for run in dict.fromkeys(event.run_id for _, event in lines):
-        own = [(raw, event) for raw, event in lines if event.run_id == run]
-        bodies = [event.body for _, event in own if event.body]
-        read = sorted({dataset.name for body in bodies for dataset in body.inputs or ()})
+        run_lines = [(raw, event) for raw, event in lines if event.run_id == run]
+        bodies = [event.body for _, event in run_lines if event.body]
+        read_names = sorted({dataset.name for body in bodies for dataset in body.inputs or ()})
         written_names = sorted({output.name for body in bodies for output in body.outputs or ()})
         has_columns = any(
             output.facets and output.facets.column_lineage for body in bodies for output in body.outputs or ()
         )
-        if has_columns and len(read) == inputs and len(written_names) == 1 and not {*read} & {*written_names}:
+        if (
+            has_columns
+            and len(read_names) == inputs
+            and len(written_names) == 1
+            and not {*read_names} & {*written_names}
+        ):
             application = [(raw, event) for raw, event in lines if _is_application(event)]
-            places = tuple(place.encode() for place in (*read, *written_names))
-            return Template.of(name, [*application[:1], *own, *application[1:]], places)
+            places = tuple(place.encode() for place in (*read_names, *written_names))
+            return Template.of(name, [*application[:1], *run_lines, *application[1:]], places)
     raise NoTemplatesError(f"No captured run reads {inputs} data sets and writes one with columns")
 
 
@@ -188,7 +193,7 @@ def _is_application(event: Event) -> bool:
 
 def _round(lines: Sequence[tuple[bytes, Event]]) -> list[tuple[bytes, Event]]:
     """One round of a stream: from a batch's START until all runs that began meanwhile have ended."""
-    found: list[tuple[bytes, Event]] = []
+    round_lines: list[tuple[bytes, Event]] = []
     running: set[str] = set()
     wrote = False
     for raw, event in lines:
@@ -197,12 +202,12 @@ def _round(lines: Sequence[tuple[bytes, Event]]) -> list[tuple[bytes, Event]]:
             continue
         kind = body.job.facets.job_type if body.job.facets else None
         if not running:
-            found, wrote = [], False
+            round_lines, wrote = [], False
             if not kind or kind.processing_type != "STREAMING" or event.type != "START":
                 continue
-        found.append((raw, event))
+        round_lines.append((raw, event))
         wrote |= bool(body.outputs)
         (running.discard if event.type in ENDS else running.add)(event.run_id)
         if not running and wrote:
-            return found
+            return round_lines
     raise NoTemplatesError("No captured stream has a whole round")

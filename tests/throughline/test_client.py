@@ -116,6 +116,8 @@ def test_require_passes_for_a_held_policy_and_raises_for_a_broken_one(empty_acco
     with pytest.raises(throughline.Misconfigured, match="can't be read"):
         throughline.require(tmp_path / "none.toml", client=client)
     policy.write_text(POLICY + 'no_tag = "PII"\n[[tag]]\nclassification = "PII"\nclassified_as = "MICROSOFT.*"\n')
-    away = r"NOT KNOWN  ids come from raw: no_tag PII\n.* not read \(The catalog's host is no known Purview host"
-    with pytest.raises(throughline.PolicyError, match=away):
+    message_pattern = (
+        r"NOT KNOWN  ids come from raw: no_tag PII\n.* not read \(The catalog's host is no known Purview host"
+    )
+    with pytest.raises(throughline.PolicyError, match=message_pattern):
         throughline.require(policy, "clean", client=client)

@@ -64,7 +64,7 @@ def alone(package: Package, statements: str) -> list[str]:
 
 def run(package: Package, statements: str) -> str:
     """Return the output of statements in that Python."""
-    done = subprocess.run(
+    outcome = subprocess.run(
         alone(package, statements),
         cwd=package.unpacked,
         env=IDENTITY,
@@ -72,8 +72,8 @@ def run(package: Package, statements: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert outcome.returncode == 0, outcome.stderr
+    return outcome.stdout
 
 
 def test_the_package_stays_below_the_size_limit(package: Package) -> None:
@@ -95,7 +95,7 @@ def test_the_package_contains_only_the_files_that_azure_needs(package: Package) 
 
 def test_libraries_in_the_package_keep_versions_plugins_and_licences(package: Package) -> None:
     pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
-    found = json.loads(
+    package_facts = json.loads(
         run(
             package,
             "import json\nfrom importlib.metadata import distributions, entry_points\n"
@@ -103,9 +103,9 @@ def test_libraries_in_the_package_keep_versions_plugins_and_licences(package: Pa
             "print(json.dumps([versions, sorted(entry_points(group='opentelemetry_context').names)]))",
         )
     )
-    assert found == [pinned, ["contextvars_context"]]
-    kept = {name.rpartition("/")[2] for name in names(package) if ".dist-info/" in name}
-    assert not {"RECORD", "WHEEL", "INSTALLER", "top_level.txt"} & kept
+    assert package_facts == [pinned, ["contextvars_context"]]
+    metadata_names = {name.rpartition("/")[2] for name in names(package) if ".dist-info/" in name}
+    assert not {"RECORD", "WHEEL", "INSTALLER", "top_level.txt"} & metadata_names
     licensed = {name.split("/")[3] for name in names(package) if re.search(r"\.dist-info/(licenses/|LICEN[CS]E)", name)}
     assert len(licensed) == len(pinned)
 
@@ -155,8 +155,8 @@ def test_the_package_of_the_page_and_the_api_has_neither_parser_nor_catalog(tmp_
     package = build(app=LINEAGE, folder=tmp_path)
     content = names(package)
     assert {"lineage_function/function.json", "viewer/index.html", "shared/lineage/graph.py"} <= content
-    absent = ("parser_function/", "shared/translation/", "shared/catalog/", f"{PACKAGES}/sqlglot/", NAMES)
-    assert [name for name in content if name.startswith(absent)] == []
+    foreign_prefixes = ("parser_function/", "shared/translation/", "shared/catalog/", f"{PACKAGES}/sqlglot/", NAMES)
+    assert [name for name in content if name.startswith(foreign_prefixes)] == []
     host = json.loads((package.unpacked / "host.json").read_text())
     assert host["extensions"] == {
         "http": {
@@ -207,8 +207,8 @@ def test_the_package_alone_sends_spans_and_metrics_to_application_insights(
     items = [item for part in body.replace(b"][", b"]\n[").splitlines() for item in json.loads(part)]
     (request,) = [item for item in items if item["data"]["baseType"] == "RequestData"]
     assert request["data"]["baseData"]["name"] == "receive"
-    sent = {item["data"]["baseData"]["metrics"][0]["name"] for item in items if item is not request}
-    assert sent >= {"throughline.events", "throughline.receive.duration"}
+    metric_names = {item["data"]["baseData"]["metrics"][0]["name"] for item in items if item is not request}
+    assert metric_names >= {"throughline.events", "throughline.receive.duration"}
 
 
 def test_the_receiver_s_cold_import_stays_within_its_bound(package: Package) -> None:
@@ -218,9 +218,11 @@ def test_the_receiver_s_cold_import_stays_within_its_bound(package: Package) -> 
     machine.
     """
     measured = "import time; began = time.process_time()\n{}\nprint(time.process_time() - began)"
-    alone = measured.format("import azure.functions")
-    whole = measured.format("import receiver_function\nfrom shared.bootstrap_receiver import receiver\nreceiver()")
-    times = [(float(run(package, alone)), float(run(package, whole))) for _ in range(5)]
+    base_script = measured.format("import azure.functions")
+    full_script = measured.format(
+        "import receiver_function\nfrom shared.bootstrap_receiver import receiver\nreceiver()"
+    )
+    times = [(float(run(package, base_script)), float(run(package, full_script))) for _ in range(5)]
     least_alone, least_whole = map(min, zip(*times, strict=True))
     assert least_whole - least_alone < LONGEST_IMPORT * least_alone
 
@@ -299,14 +301,14 @@ def test_the_list_of_libraries_is_that_of_the_archive(package: Package) -> None:
 def test_a_file_that_is_no_package_gives_no_list(tmp_path: Path) -> None:
     wrong = tmp_path / "throughline.zip"
     wrong.write_text("nothing")
-    done = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, "-m", "throughline.sbom", str(wrong)],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, "run `make package` first" in done.stderr) == (1, True)
+    assert (outcome.returncode, "run `make package` first" in outcome.stderr) == (1, True)
     assert list(tmp_path.iterdir()) == [wrong]
 
 

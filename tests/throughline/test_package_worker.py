@@ -62,11 +62,11 @@ def test_microsofts_worker_runs_the_package_without_installed_libraries(
     for name in ("PYTHONPATH", "VIRTUAL_ENV"):
         monkeypatch.delenv(name, raising=False)
     good = event("package worker", "START", "10:00:00", inputs=["/a"], application="package worker app")
-    taken, refused = (outcome.answer for outcome in asyncio.run(_serve(package.unpacked, [good, b"{}"])))
-    assert taken is not None
+    accepted_answer, refused = (outcome.answer for outcome in asyncio.run(_serve(package.unpacked, [good, b"{}"])))
+    assert accepted_answer is not None
     assert refused is not None
-    assert (taken.status, refused.status) == (201, 400)
-    run = json.loads(taken.body)["run"]
+    assert (accepted_answer.status, refused.status) == (201, 400)
+    run = json.loads(accepted_answer.body)["run"]
     with ContainerClient.from_connection_string(azurite.connection_string, "events") as events:
         (blob,) = (name for name in events.list_blob_names() if run in name)
         assert gzip.decompress(events.download_blob(blob).readall()) == good

@@ -47,6 +47,6 @@ def test_the_code_of_the_page_runs_unchanged(
         exec(block, names)  # noqa: S102 - the page's own code
     printed = capsys.readouterr().out
     assert "azure_datalake_gen2_path" in printed
-    found = names["found"]
-    assert isinstance(found, throughline.Lineage)
-    assert found.steps
+    lineage = names["found"]
+    assert isinstance(lineage, throughline.Lineage)
+    assert lineage.steps

@@ -30,17 +30,17 @@ class Ran:
     def runs(self) -> dict[str, MergedRun]:
         """By the name of the folder that is written."""
         merged = (merge_run([decode(body)]) for body in self.bodies if json.loads(body)["eventType"] == "COMPLETE")
-        return {each.outputs[0].key[1].rpartition("/")[2]: each for each in merged}
+        return {merged_run.outputs[0].key[1].rpartition("/")[2]: merged_run for merged_run in merged}
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    folder, found = tmp_path_factory.mktemp("watch"), Ran()
+    folder, run_record = tmp_path_factory.mktemp("watch"), Ran()
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            found.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-            found.keys.add(self.headers["x-functions-key"])
+            run_record.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            run_record.keys.add(self.headers["x-functions-key"])
             self.send_response(201)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -62,8 +62,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     assert result.problem is None, result.problem
     for line in result.output.splitlines():
         if line.startswith("{"):
-            found.output |= json.loads(line)
-    return found
+            run_record.output |= json.loads(line)
+    return run_record
 
 
 def test_writes_during_the_watch_are_sent_and_exact(ran: Ran) -> None:

@@ -28,12 +28,12 @@ def test_files_bytes_text_and_objects_give_the_same() -> None:
 
 def test_a_path_gives_the_same_as_its_events(tmp_path: Path) -> None:
     lines = EVENTS.read_bytes().splitlines()
-    found = throughline.translate(lines)
-    array, packed = tmp_path / "array.json", tmp_path / "events.jsonl.gz"
+    lineage = throughline.translate(lines)
+    array, packed_path = tmp_path / "array.json", tmp_path / "events.jsonl.gz"
     array.write_bytes(b"[" + b",".join(lines) + b"]")
-    packed.write_bytes(gzip.compress(EVENTS.read_bytes()))
-    for path in (EVENTS, array, packed):
-        assert throughline.translate(path) == found
+    packed_path.write_bytes(gzip.compress(EVENTS.read_bytes()))
+    for path in (EVENTS, array, packed_path):
+        assert throughline.translate(path) == lineage
 
 
 def test_the_name_of_a_file_as_text_says_how_to_read_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,16 +88,19 @@ def test_the_page_lists_the_fields_of_all_results() -> None:
 def test_the_library_gives_the_lineage_of_the_core() -> None:
     lines = EVENTS.read_bytes().splitlines()
     core = translate_history(map(decode, lines))
-    found = throughline.translate(lines)
-    assert [process.qualified_name for process in found.processes] == [
+    lineage = throughline.translate(lines)
+    assert [process.qualified_name for process in lineage.processes] == [
         process.qualified_name for process in core.processes
     ]
-    for ours, theirs in zip(found.processes, core.processes, strict=True):
-        assert [(edge.input.dataset, edge.input.column, edge.output.column, edge.masked) for edge in ours.columns] == [
-            (edge.input.qualified_name, edge.input.column, edge.output.column, edge.masked) for edge in theirs.columns
+    for our_process, their_process in zip(lineage.processes, core.processes, strict=True):
+        assert [
+            (edge.input.dataset, edge.input.column, edge.output.column, edge.masked) for edge in our_process.columns
+        ] == [
+            (edge.input.qualified_name, edge.input.column, edge.output.column, edge.masked)
+            for edge in their_process.columns
         ]
-    assert [(run.run_id, run.state) for run in found.runs] == [(run.run_id, run.state) for run in core.runs]
-    assert {run.job.partition(".")[0] for run in found.runs} == {"customer_master"}
+    assert [(run.run_id, run.state) for run in lineage.runs] == [(run.run_id, run.state) for run in core.runs]
+    assert {run.job.partition(".")[0] for run in lineage.runs} == {"customer_master"}
 
 
 def test_what_code_makes_is_an_upper_bound() -> None:
@@ -111,19 +114,19 @@ def test_what_code_makes_is_an_upper_bound() -> None:
 
 
 def test_a_run_s_job_is_that_of_its_first_event_in_any_order_of_them() -> None:
-    first, *others = (json.loads(line) for line in EVENTS.read_bytes().splitlines())
+    first, *other_events = (json.loads(line) for line in EVENTS.read_bytes().splitlines())
     run = first["run"]["runId"]
-    (end,) = (each for each in others if each["run"]["runId"] == run and each["eventType"] == "COMPLETE")
-    later = {**end, "job": {**end["job"], "name": "renamed"}}
-    for events in ((first, later), (later, first)):
-        (found,) = throughline.translate(events).runs
-        assert found.job == first["job"]["name"]
+    (end,) = (event for event in other_events if event["run"]["runId"] == run and event["eventType"] == "COMPLETE")
+    later_event = {**end, "job": {**end["job"], "name": "renamed"}}
+    for events in ((first, later_event), (later_event, first)):
+        (translated_run,) = throughline.translate(events).runs
+        assert translated_run.job == first["job"]["name"]
 
 
 def test_results_are_frozen() -> None:
-    found = throughline.translate(EVENTS.read_bytes().splitlines())
+    lineage = throughline.translate(EVENTS.read_bytes().splitlines())
     with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(found.processes[0], "name", "other")  # noqa: B010 - mypy forbids the plain assignment, which is the point
+        setattr(lineage.processes[0], "name", "other")  # noqa: B010 - mypy forbids the plain assignment, which is the point
 
 
 def test_an_invalid_event_raises_an_error_that_names_the_field() -> None:

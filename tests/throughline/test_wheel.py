@@ -66,12 +66,12 @@ def test_two_builds_of_the_wheel_are_equal(wheel: Path, tmp_path: Path) -> None:
 
 def test_the_command_works_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
     command = [str(installed / "throughline"), "translate", str(EVENTS), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    ours = subprocess.run(
+    outcome = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    own_outcome = subprocess.run(
         [sys.executable, "-m", "throughline", *command[1:]], capture_output=True, text=True, check=True, cwd=ROOT
     )
-    assert json.loads(done.stdout)["processes"]
-    assert done.stdout == ours.stdout
+    assert json.loads(outcome.stdout)["processes"]
+    assert outcome.stdout == own_outcome.stdout
 
 
 def test_the_library_works_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
@@ -81,25 +81,25 @@ def test_the_library_works_in_an_empty_environment(installed: Path, tmp_path: Pa
         "print(sorted({'shared', 'tests'} & set(sys.modules)))"
     )
     command = [str(installed / "python"), "-I", "-W", "error", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    count, general = done.stdout.splitlines()
+    outcome = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    count, general = outcome.stdout.splitlines()
     assert int(count) > 0
     assert general == "[]"
 
 
 def test_a_command_with_missing_dependencies_names_the_extra(installed: Path, tmp_path: Path) -> None:
     command = [str(installed / "throughline"), "lake", "run", "--lake", "lake", str(EVENTS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 2
-    assert "pip install 'PATH_OF_WHEEL[lake]'" in done.stderr
-    assert "Traceback" not in done.stderr
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert outcome.returncode == 2
+    assert "pip install 'PATH_OF_WHEEL[lake]'" in outcome.stderr
+    assert "Traceback" not in outcome.stderr
 
 
 def test_a_command_without_its_extra_names_the_extra(installed: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
+    outcome = subprocess.run(
         [str(installed / "throughline"), "mcp"], capture_output=True, text=True, check=False, cwd=tmp_path
     )
-    assert (done.returncode, done.stderr) == (
+    assert (outcome.returncode, outcome.stderr) == (
         2,
         "error: this command needs anyio: run pip install 'throughline[mcp]'\n",
     )
@@ -122,8 +122,10 @@ def test_only_imports_and_module_names_are_rewritten() -> None:
 def test_pinned_versions_are_within_the_ranges_of_the_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     ranges = {
-        each.name: each.specifier
-        for each in map(Requirement, [*project["dependencies"], *chain(*project["optional-dependencies"].values())])
+        requirement.name: requirement.specifier
+        for requirement in map(
+            Requirement, [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+        )
     }
     pins = {}
     for name in ("functions", "dev"):
@@ -131,9 +133,9 @@ def test_pinned_versions_are_within_the_ranges_of_the_wheel() -> None:
             if "==" in line:
                 pin = Requirement(line.partition("#")[0].strip())
                 pins[pin.name] = next(iter(pin.specifier)).version
-    for name, wanted in ranges.items():
+    for name, version_range in ranges.items():
         if name != "throughline":
-            assert wanted.contains(pins[name], prereleases=True), name
+            assert version_range.contains(pins[name], prereleases=True), name
     functions = {
         line.partition("==")[0]
         for line in (ROOT / "requirements/functions.in").read_text().splitlines()

@@ -9,5 +9,5 @@ from tests.viewer.browser.driver import Browser
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    with Browser() as made:
-        yield made
+    with Browser() as running_browser:
+        yield running_browser

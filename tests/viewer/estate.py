@@ -71,7 +71,7 @@ def estate() -> LineageDocument:
     history = [
         Interval(
             process=known_process.process.qualified_name,
-            input=read.qualified_name,
+            input=input_asset.qualified_name,
             input_column="",
             output=known_process.process.outputs[0].qualified_name,
             output_column="",
@@ -83,14 +83,14 @@ def estate() -> LineageDocument:
             valid_to=None,
         )
         for known_process in _PROCESSES
-        for read in known_process.process.inputs
+        for input_asset in known_process.process.inputs
     ]
-    for name, read, written, steps, masked, since, until in _EDGES:
-        (one, column), (other, target) = read.rsplit(".", 1), written.rsplit(".", 1)
+    for name, source_name, target_name, steps, masked, since, until in _EDGES:
+        (source_table, column), (other, target) = source_name.rsplit(".", 1), target_name.rsplit(".", 1)
         history.append(
             Interval(
                 process=f"throughline:{name}",
-                input=asset(one).qualified_name,
+                input=asset(source_table).qualified_name,
                 input_column=column,
                 output=asset(other).qualified_name,
                 output_column=target,

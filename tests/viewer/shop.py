@@ -13,8 +13,12 @@ EMOJI, ARABIC = "orders_" + "🛒🚚📦💶" * 12, "مبيعات_السنة_ا
 WIDE_COLUMNS = tuple(f"attribute_{number:02}" for number in range(40))
 
 
-def _made(read: str, written: str, how: str, expression: str = "", *, masked: bool = False) -> ColumnEdge:
-    return structs.replace(edge(read, written, how, masked=masked), expressions=(expression,) if expression else ())
+def _made(
+    source_name: str, target_name: str, transformation: str, expression: str = "", *, masked: bool = False
+) -> ColumnEdge:
+    return structs.replace(
+        edge(source_name, target_name, transformation, masked=masked), expressions=(expression,) if expression else ()
+    )
 
 
 def _declared(name: str, declared: Declared, *columns: tuple[str, str]) -> AssetSchema:
@@ -32,9 +36,11 @@ _SALES = _declared(
 )
 
 
-def _known(made: Process, days: int, health: Health = Health.GOOD) -> KnownProcess:
+def _known(base_process: Process, days: int, health: Health = Health.GOOD) -> KnownProcess:
     last = NOON + timedelta(days=days)
-    return KnownProcess(process=made, first=NOON, last=last, last_run=f"run-of-{made.name}", health=health)
+    return KnownProcess(
+        process=base_process, first=NOON, last=last, last_run=f"run-of-{base_process.name}", health=health
+    )
 
 
 def shop() -> LineageDocument:

@@ -44,17 +44,17 @@ def at(**state: str) -> str:
 
 
 def cards(browser: Browser) -> set[str]:
-    found: list[str] = browser.run(
+    card_names: list[str] = browser.run(
         "() => [...document.querySelectorAll('#layer [data-dataset]')].map((e) => e.dataset.dataset)"
     )
-    return {each.removeprefix(STORE) for each in found}
+    return {name.removeprefix(STORE) for name in card_names}
 
 
 def rows(browser: Browser) -> set[str]:
-    found: list[str] = browser.run(
+    row_names: list[str] = browser.run(
         "() => [...document.querySelectorAll('#layer [data-column]')].map((e) => e.dataset.column)"
     )
-    return set(found)
+    return set(row_names)
 
 
 def test_search_finds_tables_and_columns_and_leads_there(shown: Browser) -> None:
@@ -114,9 +114,9 @@ def test_visible_cards_keep_their_places(shown: Browser) -> None:
       const box = document.querySelector('[data-head="{WIDE}"]').getBoundingClientRect();
       return [box.x, box.y];
     }}"""
-    before = shown.run(place)
+    place_before = shown.run(place)
     shown.click(f'[data-more="<{CUSTOMERS}"]')
-    assert shown.run(place) == pytest.approx(before, abs=1)
+    assert shown.run(place) == pytest.approx(place_before, abs=1)
 
 
 def test_conditions_are_hidden_until_asked_for(shown: Browser) -> None:
@@ -134,7 +134,7 @@ def test_the_panel_shows_the_facts_of_a_process(shown: Browser) -> None:
     shown.go(at(asset=CUSTOMERS))
     shown.click("[data-process='throughline:load_customers']")
     text = shown.texts("#panel")[0]
-    for each in (
+    for fact in (
         "insert",
         "Azure Synapse · prod",
         "run-of-load_customers",
@@ -142,7 +142,7 @@ def test_the_panel_shows_the_facts_of_a_process(shown: Browser) -> None:
         "raw/customers.email → clean/customers.email",
         "2026-11-21 12:00 UTC",
     ):
-        assert each in text
+        assert fact in text
     assert shown.run("() => document.querySelector('#panel a').href") == "https://example.com/notebook"
     shown.press("Escape")
     assert "process" not in shown.state
@@ -175,8 +175,10 @@ def test_impact_is_shown_as_a_list_and_saved_as_csv(shown: Browser) -> None:
     shown.go(at(asset=f"{STORE}raw/customers", column="email"))
     shown.press("i")
     assert [
-        each.removeprefix(STORE)
-        for each in shown.run("() => [...document.querySelectorAll('[data-impact]')].map((e) => e.dataset.impact)")
+        asset_name.removeprefix(STORE)
+        for asset_name in shown.run(
+            "() => [...document.querySelectorAll('[data-impact]')].map((e) => e.dataset.impact)"
+        )
     ] == ["clean/customers", "mart/crm_export", "mart/orders_wide"]
     saved = Path(shown.ask("download", selector="text=Save as CSV"))
     table = list(csv.reader(io.StringIO(saved.read_text())))
@@ -209,14 +211,14 @@ def test_the_whole_estate_is_shown_in_groups(shown: Browser) -> None:
     shown.press("e")
     assert len(shown.texts("[data-group]")) == 1
     shown.click("#panel :text-is('zone')")
-    assert {each.split(" ")[0].rpartition("/")[2] for each in shown.texts("[data-group] summary")} == {
+    assert {summary.split(" ")[0].rpartition("/")[2] for summary in shown.texts("[data-group] summary")} == {
         "raw",
         "clean",
         "mart",
         "lost",
     }
     shown.click("#panel :text-is('job')")
-    assert any("load_orders" in each for each in shown.texts("[data-group] summary"))
+    assert any("load_orders" in summary for summary in shown.texts("[data-group] summary"))
 
 
 def test_the_address_is_the_whole_state(shown: Browser, file: Path) -> None:
@@ -228,23 +230,23 @@ def test_the_address_is_the_whole_state(shown: Browser, file: Path) -> None:
     assert "clean/customers" in cards(shown)
     shown.ask("forward")
     assert shown.state["asset"] == WIDE
-    address, seen = shown.run("() => location.hash.slice(1)"), cards(shown)
+    address, visible_cards = shown.run("() => location.hash.slice(1)"), cards(shown)
     shown.open(file, state=address)
-    assert cards(shown) == seen
+    assert cards(shown) == visible_cards
 
 
 def test_the_picture_can_be_moved_zoomed_and_fitted(shown: Browser) -> None:
     shown.go(at(asset=WIDE))
     transform = "() => document.querySelector('#layer').getAttribute('transform')"
-    before = shown.run(transform)
+    transform_before = shown.run(transform)
     shown.click("[aria-label='Zoom in']")
     zoomed = shown.run(transform)
-    assert zoomed != before
+    assert zoomed != transform_before
     shown.run("() => document.querySelector('#stage').focus()")
     shown.press("ArrowLeft", "-")
     assert shown.run(transform) != zoomed
     shown.press("0")
-    assert shown.run(transform) == before
+    assert shown.run(transform) == transform_before
     shown.press("+", "+", "+", "+")
     shown.click("#minimap")
     assert shown.run("() => document.querySelectorAll('#minimap rect').length") == len(cards(shown)) + 1
@@ -314,8 +316,8 @@ def test_axe_has_no_serious_finding_on_any_view(browser: Browser, file: Path, da
     for name, state in states.items():
         browser.go(state)
         browser.ask("screenshot", path=str(SHOTS / f"{name}-{'dark' if dark else 'light'}.png"))
-        found = [each for each in browser.ask("axe") if each["impact"] in {"serious", "critical"}]
-        assert found == [], f"{name}: {found}"
+        findings = [finding for finding in browser.ask("axe") if finding["impact"] in {"serious", "critical"}]
+        assert findings == [], f"{name}: {findings}"
 
 
 def test_an_unknown_asset_and_a_broken_file_show_the_next_step(browser: Browser, file: Path, tmp_path: Path) -> None:
@@ -345,14 +347,14 @@ COLOURS = """() => {
 
 
 @pytest.mark.parametrize(
-    ("without", "kind", "column_edge"),
+    ("missing_features", "kind", "column_edge"),
     [((), "mask", edge("hub.c", "t.c", masked=True)), (("Worker",), "opaque", edge("hub.c", "t.c", "OPAQUE"))],
     ids=["laid out in a worker", "in a browser without workers"],
 )
 def test_a_large_picture_is_on_a_canvas(
-    browser: Browser, tmp_path: Path, without: tuple[str, ...], kind: str, column_edge: ColumnEdge
+    browser: Browser, tmp_path: Path, missing_features: tuple[str, ...], kind: str, column_edge: ColumnEdge
 ) -> None:
-    copies, others, conditions = range(150), range(150, 300), range(300, 450)
+    copies, other_numbers, conditions = range(150), range(150, 300), range(300, 450)
     decides = EdgeKind.INDIRECT
     star = document(
         *(process(f"p{number}", "hub", f"t{number}", edge("hub.c", f"t{number}.c")) for number in copies),
@@ -363,7 +365,7 @@ def test_a_large_picture_is_on_a_canvas(
                 f"t{number}",
                 structs.replace(column_edge, output=edge("hub.c", f"t{number}.c").output),
             )
-            for number in others
+            for number in other_numbers
         ),
         *(
             process(f"c{number}", "hub", f"t{number}", edge("hub.c", f"t{number}.c", kind=decides))
@@ -371,13 +373,13 @@ def test_a_large_picture_is_on_a_canvas(
         ),
     )
     (tmp_path / "page.html").write_bytes(page(star))
-    browser.open(tmp_path / "page.html", state=at(asset="file:///lake/hub"), without=without)
+    browser.open(tmp_path / "page.html", state=at(asset="file:///lake/hub"), missing_features=missing_features)
     assert browser.run(COLOURS) == ["line"]
     assert browser.run("() => document.querySelectorAll('[role=treeitem]').length") > 450
     browser.go(at(asset="file:///lake/hub", column="c", conditions="1"))
     browser.press(*["+"] * 12)  # until each line is wide enough for pixels of just its colour
     assert browser.run(COLOURS) == ["identity", kind, "condition"]
-    assert bool([request for request in browser.requests if request.startswith("blob:")]) == (not without)
+    assert bool([request for request in browser.requests if request.startswith("blob:")]) == (not missing_features)
     assert [problem for problem in browser.problems if "getImageData" not in problem] == [], (
         "this test reads the pixels"
     )
@@ -391,7 +393,7 @@ def test_failed_quality_tests_are_marked_and_listed(browser: Browser, tmp_path: 
     browser.open(tmp_path / "page.html", state=at(asset="file:///lake/clean"))
     assert browser.texts(".card .failed-tests text") == ["✗ 2"]
     assert browser.texts("ul.failed-tests li") == ["a: not_null (error)", "row_count"]
-    assert [each for each in browser.ask("axe") if each["impact"] in {"serious", "critical"}] == []
+    assert [finding for finding in browser.ask("axe") if finding["impact"] in {"serious", "critical"}] == []
 
 
 def test_what_code_may_pass_on_is_shown_as_an_upper_bound(browser: Browser, tmp_path: Path) -> None:
@@ -417,7 +419,7 @@ def test_what_code_may_pass_on_is_shown_as_an_upper_bound(browser: Browser, tmp_
     browser.press("?")
     names = "() => [...document.querySelectorAll('#signs .signs .badge')].map((sign) => sign.getAttribute('class'))"
     assert {name.removeprefix("badge kind-") for name in browser.run(names)} >= set(Kind)
-    assert [each for each in browser.ask("axe") if each["impact"] in {"serious", "critical"}] == []
+    assert [finding for finding in browser.ask("axe") if finding["impact"] in {"serious", "critical"}] == []
 
 
 def test_badges_do_not_overlap(browser: Browser, tmp_path: Path) -> None:
@@ -427,7 +429,11 @@ def test_badges_do_not_overlap(browser: Browser, tmp_path: Path) -> None:
                 f"p{number}",
                 "a b",
                 f"t{number}",
-                *(edge(f"{name}.c{one}", f"t{number}.c", "AGGREGATION") for name in ("a", "b") for one in range(4)),
+                *(
+                    edge(f"{name}.c{column_number}", f"t{number}.c", "AGGREGATION")
+                    for name in ("a", "b")
+                    for column_number in range(4)
+                ),
             )
             for number in range(3)
         )
@@ -441,12 +447,12 @@ def test_badges_do_not_overlap(browser: Browser, tmp_path: Path) -> None:
         })"""
     )
     assert len(boxes) == 8
-    over = [
-        (one, other)
-        for one, other in combinations(boxes, 2)
-        if one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+    overlaps = [
+        (box, other)
+        for box, other in combinations(boxes, 2)
+        if box[0] < other[1] and other[0] < box[1] and box[2] < other[3] and other[2] < box[3]
     ]
-    assert over == []
+    assert overlaps == []
 
 
 def test_the_list_has_expressions_and_the_conditions_of_all_rows(browser: Browser, tmp_path: Path) -> None:
@@ -480,5 +486,5 @@ def test_dot_and_mermaid_pass_their_own_parsers(browser: Browser) -> None:
 def test_the_modules_have_no_type_errors() -> None:
     tsc = installed() / "node_modules" / "typescript" / "bin" / "tsc"
     command = [str(find_node().node), str(tsc), "-p", str(FOLDER / "tsconfig.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stdout) == (0, "")
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (outcome.returncode, outcome.stdout) == (0, "")

@@ -85,10 +85,10 @@ def test_a_time_without_history_is_refused(browser: Browser, tmp_path: Path) -> 
 
 def test_the_mouse_moves_the_picture_until_it_is_released(browser: Browser, file: Path) -> None:
     browser.open(file, state=urlencode({"asset": WIDE}))
-    before = browser.run(TRANSFORM)
+    transform_before = browser.run(TRANSFORM)
     browser.ask("drag", **{"from": (300, 700), "to": (420, 640)})
     dragged = browser.run(TRANSFORM)
-    assert dragged != before
+    assert dragged != transform_before
     browser.ask("wheel", at=(300, 400), by=-200)
     zoomed = browser.run(TRANSFORM)
     assert zoomed.partition("scale")[2] != dragged.partition("scale")[2]
@@ -124,7 +124,7 @@ def test_a_large_picture_can_be_walked_by_keys(browser: Browser, tmp_path: Path)
     (tmp_path / "page.html").write_bytes(page(star))
     browser.open(tmp_path / "page.html", state=urlencode({"asset": "file:///lake/hub"}))
     assert browser.run("() => document.querySelector('#canvas').hidden") is False
-    assert [each for each in browser.ask("axe") if each["impact"] in {"serious", "critical"}] == []
+    assert [finding for finding in browser.ask("axe") if finding["impact"] in {"serious", "critical"}] == []
     browser.press("t", "End", "Enter")
     assert browser.state["asset"].startswith("file:///lake/t")
 
@@ -141,10 +141,10 @@ def test_the_first_page_leads_to_every_data_set(browser: Browser, file: Path) ->
     "link", ["javascript:window.hurt=1", "data:text/html,<script>1</script>", "http://example.com"]
 )
 def test_only_a_link_by_https_can_be_clicked(browser: Browser, tmp_path: Path, link: str) -> None:
-    made = process("p", "raw", "clean", edge("raw.a", "clean.a"))
-    linked = structs.replace(made, origin=structs.replace(made.origin, link=link))
+    base_process = process("p", "raw", "clean", edge("raw.a", "clean.a"))
+    linked = structs.replace(base_process, origin=structs.replace(base_process.origin, link=link))
     (tmp_path / "page.html").write_bytes(page(document(linked)))
-    browser.open(tmp_path / "page.html", state=urlencode({"process": made.qualified_name}))
+    browser.open(tmp_path / "page.html", state=urlencode({"process": base_process.qualified_name}))
     assert link in browser.texts("#panel")[0]
     assert browser.run("() => document.querySelectorAll('a').length") == 0
 
@@ -158,7 +158,7 @@ def test_a_cell_of_the_csv_is_no_formula(browser: Browser, tmp_path: Path) -> No
 
 
 def test_a_browser_that_is_too_old_shows_a_message(browser: Browser, file: Path) -> None:
-    browser.open(file, without=("DecompressionStream",))
+    browser.open(file, missing_features=("DecompressionStream",))
     assert "Use a browser of 2023 or later" in browser.texts("[role=alert]")[0]
 
 
@@ -185,20 +185,22 @@ def test_a_planted_secret_is_not_in_the_page(browser: Browser, tmp_path: Path) -
     for place in post(parts.storage, *events()):
         settle(parts.storage, place)
     publish(parts.storage, MemoryCatalog(), parts.worker.publishing)
-    done = parts.run("view", "--sql", "--html", str(tmp_path / "page.html"))
-    assert done.exit_code == 0, done.output
+    result = parts.run("view", "--sql", "--html", str(tmp_path / "page.html"))
+    assert result.exit_code == 0, result.output
     browser.open(tmp_path / "page.html", state="view=estate")
     names = browser.run("() => [...document.querySelectorAll('[data-link]')].map((each) => each.dataset.link)")
     assert any("report" in name for name in names)
-    shown = [done.output, (tmp_path / "page.html").read_text(), *names]
+    shown_texts = [result.output, (tmp_path / "page.html").read_text(), *names]
     for name in names:
         browser.go(urlencode({"asset": name, "up": "all", "down": "all", "conditions": "1"}))
-        shown.append(browser.run("() => document.documentElement.outerHTML"))
-        for each in browser.run("() => [...document.querySelectorAll('[data-process]')].map((e) => e.dataset.process)"):
-            browser.go(urlencode({"asset": name, "process": each}))
-            shown.append(browser.run("() => document.documentElement.outerHTML"))
-    assert any("INSERT INTO" in each for each in shown), "the statement is shown, without its literals"
-    assert [each for each in shown if SECRET in each] == []
+        shown_texts.append(browser.run("() => document.documentElement.outerHTML"))
+        for process_name in browser.run(
+            "() => [...document.querySelectorAll('[data-process]')].map((e) => e.dataset.process)"
+        ):
+            browser.go(urlencode({"asset": name, "process": process_name}))
+            shown_texts.append(browser.run("() => document.documentElement.outerHTML"))
+    assert any("INSERT INTO" in text for text in shown_texts), "the statement is shown, without its literals"
+    assert [text for text in shown_texts if SECRET in text] == []
 
 
 def test_the_end_of_one_of_two_processes_does_not_change_the_picture(browser: Browser, tmp_path: Path) -> None:
@@ -227,21 +229,31 @@ def test_the_end_of_one_of_two_processes_does_not_change_the_picture(browser: Br
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_page_with_conditions_shows_the_librarys_selection(browser: Browser, tmp_path: Path, seed: int) -> None:
-    made = random_document(seed + 50, tables=14, processes=24)
-    (tmp_path / "page.html").write_bytes(page(made))
+    lineage_document = random_document(seed + 50, tables=14, processes=24)
+    (tmp_path / "page.html").write_bytes(page(lineage_document))
     browser.open(tmp_path / "page.html")
-    ends = [(made.datasets[column.dataset].qualified_name, column.name) for column in made.columns]
+    ends = [
+        (lineage_document.datasets[column.dataset].qualified_name, column.name) for column in lineage_document.columns
+    ]
     draw = random.Random(seed)
-    for number in draw.sample([number for number, column in enumerate(made.columns) if column.name], 20):
+    for number in draw.sample([number for number, column in enumerate(lineage_document.columns) if column.name], 20):
         name, column = ends[number]
         browser.go(urlencode({"asset": name, "column": column, "conditions": "1"}))
-        shown = browser.run(
+        shown_edges = browser.run(
             """() => [...document.querySelectorAll("#layer [data-edge]")]
               .map(({ dataset }) => [dataset.from, dataset.to, dataset.kind])"""
         )
         question = Question(
-            dataset=made.columns[number].dataset, column=number, up=None, down=None, at=None, conditions=True
+            dataset=lineage_document.columns[number].dataset,
+            column=number,
+            up=None,
+            down=None,
+            at=None,
+            conditions=True,
         )
-        edges = [made.edges[each] for each in select(made, question).edges]
-        wanted = {("\n".join(ends[each.input]), "\n".join(ends[each.output]), each.kind.value) for each in edges}
-        assert {tuple(each) for each in shown} == wanted, (name, column)
+        edges = [lineage_document.edges[edge_number] for edge_number in select(lineage_document, question).edges]
+        expected_edges = {
+            ("\n".join(ends[column_edge.input]), "\n".join(ends[column_edge.output]), column_edge.kind.value)
+            for column_edge in edges
+        }
+        assert {tuple(shown_edge) for shown_edge in shown_edges} == expected_edges, (name, column)

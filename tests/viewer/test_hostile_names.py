@@ -50,8 +50,10 @@ def hostile() -> LineageDocument:
     """Two steps, with everything that a document can say of them."""
     ends = tuple(Column(qualified_name=asset(name).qualified_name, column=COLUMN) for name in (RAW, CLEAN, "mart"))
     edges = tuple(
-        ColumnEdge(input=read, output=written_column, kind=EdgeKind.DIRECT, how=(HOSTILE,), expressions=(HOSTILE,))
-        for read, written_column in pairwise(ends)
+        ColumnEdge(
+            input=source_column, output=written_column, kind=EdgeKind.DIRECT, how=(HOSTILE,), expressions=(HOSTILE,)
+        )
+        for source_column, written_column in pairwise(ends)
     )
     declared = Declared(owner=HOSTILE, description=HOSTILE, tags=((HOSTILE, HOSTILE, COLUMN), (HOSTILE, "", "")))
     schema = AssetSchema(
@@ -62,20 +64,23 @@ def hostile() -> LineageDocument:
             qualified_name=f"throughline:{name}",
             name=HOSTILE,
             operations=(HOSTILE,),
-            inputs=(asset(read),),
-            outputs=(asset(written),),
+            inputs=(asset(source_name),),
+            outputs=(asset(target_name),),
             columns=(column_edge,),
             schemas=(schema,),
             unresolved_tables=(UnresolvedTable(table=HOSTILE),),
             origin=Origin(platform=HOSTILE, workspace=HOSTILE, job=HOSTILE, declared=declared),
         )
-        for name, read, written, column_edge in (("one", RAW, CLEAN, edges[0]), ("two", CLEAN, "mart", edges[1]))
+        for name, source_name, target_name, column_edge in (
+            ("one", RAW, CLEAN, edges[0]),
+            ("two", CLEAN, "mart", edges[1]),
+        )
     )
-    known = (
+    known_processes = (
         KnownProcess(process=process, statement=STATEMENT, last_run=HOSTILE),
         KnownProcess(process=two, last_run="r"),
     )
-    lineage_document = document_of("record", known, expressions=True)
+    lineage_document = document_of("record", known_processes, expressions=True)
     number = next(place for place, column in enumerate(lineage_document.columns) if column.name == COLUMN)
     return structs.replace(
         lineage_document,
@@ -183,8 +188,10 @@ def test_the_twins_agree_on_every_character() -> None:
         "  if (known.test(sign) && visible(sign) !== sign) found.push([code, visible(sign)]);"
         "} console.log(JSON.stringify(found));"
     )
-    done = subprocess.run([str(find_node().node), "-e", script], capture_output=True, text=True, check=True, timeout=60)
-    theirs = {code: text for code, text in json.loads(done.stdout) if category(chr(code)) != "Cn"}
-    ours = {code: visible(chr(code)) for code in range(sys.maxunicode + 1) if visible(chr(code)) != chr(code)}
-    assert len(ours) > 2000
-    assert theirs == ours
+    outcome = subprocess.run(
+        [str(find_node().node), "-e", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    page_escapes = {code: text for code, text in json.loads(outcome.stdout) if category(chr(code)) != "Cn"}
+    own_escapes = {code: visible(chr(code)) for code in range(sys.maxunicode + 1) if visible(chr(code)) != chr(code)}
+    assert len(own_escapes) > 2000
+    assert page_escapes == own_escapes

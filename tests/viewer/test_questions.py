@@ -29,22 +29,22 @@ READ = """() => {
 }"""
 
 
-def valid(each: Edge | Flow, document: LineageDocument, moment: datetime | None) -> bool:
-    began = each.valid_from == NOT_SET or moment is None or document.times[each.valid_from] <= moment
-    ended = each.valid_to != NOT_SET and (moment is None or document.times[each.valid_to] <= moment)
-    return began and not ended
+def valid(item: Edge | Flow, document: LineageDocument, moment: datetime | None) -> bool:
+    began = item.valid_from == NOT_SET or moment is None or document.times[item.valid_from] <= moment
+    is_over = item.valid_to != NOT_SET and (moment is None or document.times[item.valid_to] <= moment)
+    return began and not is_over
 
 
 def walked(start: int, arrows: set[tuple[int, int]], depth: int | None) -> dict[int, int]:
     """Traverse naively: check all arrows in each step."""
-    found, away = {start: 0}, 0
-    while depth is None or away < depth:
-        away += 1
-        new = {end for one, end in arrows if one in found} - found.keys()
+    distances, distance = {start: 0}, 0
+    while depth is None or distance < depth:
+        distance += 1
+        new = {end for arrow_start, end in arrows if arrow_start in distances} - distances.keys()
         if not new:
             break
-        found |= dict.fromkeys(new, away)
-    return found
+        distances |= dict.fromkeys(new, distance)
+    return distances
 
 
 def signed(up: dict[int, int], down: dict[int, int]) -> dict[int, int]:
@@ -58,11 +58,11 @@ def expected(
     dataset: int,
     column: int | None,
     steps: tuple[int | None, int | None],
-    at: datetime | None,
+    moment: datetime | None,
 ) -> dict[str, object]:
     """Return the content that the page must show, by naive traversals of the document."""
-    values = [edge for edge in document.edges if edge.kind is not Kind.CONDITION and valid(edge, document, at)]
-    flows = [flow for flow in document.flows if valid(flow, document, at)]
+    values = [edge for edge in document.edges if edge.kind is not Kind.CONDITION and valid(edge, document, moment)]
+    flows = [flow for flow in document.flows if valid(flow, document, moment)]
     names = [dataset.qualified_name for dataset in document.datasets]
     links: list[Edge] | list[Flow] = flows if column is None else values
     arrows = {(link.input, link.output) for link in links}
@@ -72,7 +72,7 @@ def expected(
     if column is None:
         shown_signed = signed(up, down)
         return {
-            "datasets": {(names[each], distance) for each, distance in shown_signed.items()},
+            "datasets": {(names[number], distance) for number, distance in shown_signed.items()},
             "edges": {(names[a], names[b], "table") for a, b in arrows if a in shown_signed and b in shown_signed},
         }
     ends = {number: (names[column.dataset], column.name) for number, column in enumerate(document.columns)}
@@ -81,7 +81,7 @@ def expected(
         return node in near and (depth is None or near[node] < depth)
 
     return {
-        "columns": {ends[each] for each in signed(up, down)},
+        "columns": {ends[number] for number in signed(up, down)},
         "edges": {
             ("\n".join(ends[edge.input]), "\n".join(ends[edge.output]), edge.kind.value)
             for edge in values
@@ -99,30 +99,32 @@ def test_the_page_shows_the_document(browser: Browser, tmp_path: Path, seed: int
     draw = random.Random(seed)
     for _ in range(QUESTIONS // DOCUMENTS):
         dataset = draw.randrange(len(document.datasets))
-        own = [number for number, column in enumerate(document.columns) if column.dataset == dataset and column.name]
-        column = draw.choice(own) if own and draw.random() < 0.6 else None
+        column_numbers = [
+            number for number, column in enumerate(document.columns) if column.dataset == dataset and column.name
+        ]
+        column = draw.choice(column_numbers) if column_numbers and draw.random() < 0.6 else None
         steps = (draw.choice((0, 1, 2, None)), draw.choice((0, 1, 2, None)))
-        at = draw.choice((None, *document.times))
+        moment = draw.choice((None, *document.times))
         state = {
             "asset": document.datasets[dataset].qualified_name,
             "column": "" if column is None else document.columns[column].name,
             "up": "all" if steps[0] is None else str(steps[0]),
             "down": "all" if steps[1] is None else str(steps[1]),
             "tables": "1",
-            "at": "" if at is None else at.isoformat().replace("+00:00", "Z"),
+            "at": "" if moment is None else moment.isoformat().replace("+00:00", "Z"),
         }
         browser.go(urlencode({name: value for name, value in state.items() if value}))
-        found = browser.run(READ)
-        wanted = expected(document, dataset, column, steps, at)
+        page_content = browser.run(READ)
+        expected_content = expected(document, dataset, column, steps, moment)
         if column is None:
-            assert {tuple(dataset) for dataset in found["datasets"]} == wanted["datasets"], state
+            assert {tuple(dataset) for dataset in page_content["datasets"]} == expected_content["datasets"], state
         else:
-            assert {tuple(column) for column in found["columns"]} == wanted["columns"], state
-        assert {tuple(edge) for edge in found["edges"]} == wanted["edges"], state
-        question = Question(dataset=dataset, column=column, up=steps[0], down=steps[1], at=at)
+            assert {tuple(column) for column in page_content["columns"]} == expected_content["columns"], state
+        assert {tuple(edge) for edge in page_content["edges"]} == expected_content["edges"], state
+        question = Question(dataset=dataset, column=column, up=steps[0], down=steps[1], at=moment)
         selection = select(document, question)
         assert {document.datasets[dataset].qualified_name for dataset in selection.datasets} == {
-            name for name, _ in found["datasets"]
+            name for name, _ in page_content["datasets"]
         }
     assert browser.problems == []
 
@@ -141,11 +143,11 @@ def test_impact_is_everything_downstream(browser: Browser, tmp_path: Path, condi
         name = document.datasets[column.dataset].qualified_name
         state = {"asset": name, "column": column.name, "view": "impact", "conditions": "1" if conditions else ""}
         browser.go(urlencode({key: value for key, value in state.items() if value}))
-        wanted: dict[str, set[str]] = {}
-        for each in reached[number]:
-            other = document.columns[each]
+        expected_impact: dict[str, set[str]] = {}
+        for column_number in reached[number]:
+            other = document.columns[column_number]
             if other.dataset != column.dataset:
-                names = wanted.setdefault(document.datasets[other.dataset].qualified_name, set())
+                names = expected_impact.setdefault(document.datasets[other.dataset].qualified_name, set())
                 names |= {other.name} - {""}
-        found = {name: set(columns) for name, columns in browser.run(READ)["impact"]}
-        assert found == wanted
+        page_impact = {name: set(columns) for name, columns in browser.run(READ)["impact"]}
+        assert page_impact == expected_impact

@@ -22,8 +22,8 @@ def test_the_page_finds_the_same_as_the_python_search(browser: Browser, tmp_path
     (tmp_path / "page.html").write_bytes(page(search_document()))
     browser.open(tmp_path / "page.html")
     for case in CASES:
-        found = [
+        results = [
             name.removeprefix(ROOT) + (f".{column}" if column else "")
             for name, column in browser.run(RESULTS, case["text"])
         ]
-        assert found == case["found"], case["text"]
+        assert results == case["found"], case["text"]

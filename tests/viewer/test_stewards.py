@@ -75,16 +75,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     documents = {"estate": estate(), "shop": shop()}
     for name, lineage in documents.items():
-        (folder / f"{name}.html").write_bytes(page(lineage, made=WRITTEN))
+        (folder / f"{name}.html").write_bytes(page(lineage, made_at=WRITTEN))
     return {name: folder / f"{name}.html" for name in documents}
 
 
 def crossings(boxes: list[list[Any]]) -> list[tuple[str, str]]:
     """The texts of those boxes that overlap by more than a pixel."""
     return [
-        (one[4], other[4])
-        for one, other in combinations(boxes, 2)
-        if one[0] + 1 < other[1] and other[0] + 1 < one[1] and one[2] + 1 < other[3] and other[2] + 1 < one[3]
+        (box[4], other[4])
+        for box, other in combinations(boxes, 2)
+        if box[0] + 1 < other[1] and other[0] + 1 < box[1] and box[2] + 1 < other[3] and other[2] + 1 < box[3]
     ]
 
 
@@ -137,8 +137,8 @@ def test_texts_stay_readable_and_nothing_is_wider_than_the_window(
             browser.go(state)
             wide = "() => document.documentElement.scrollWidth"
             assert browser.run(wide) <= size[0], state
-        seen = browser.run(BOXES, f'[data-head="{asset}"]')[0] if browser.run(CARDS) else None
-        assert seen is not None
+        first_box = browser.run(BOXES, f'[data-head="{asset}"]')[0] if browser.run(CARDS) else None
+        assert first_box is not None
 
 
 def test_a_small_picture_is_enlarged(browser: Browser, tmp_path: Path) -> None:
@@ -194,8 +194,8 @@ def test_expressions_are_in_the_panels_the_list_and_on_the_curve(browser: Browse
     browser.go(at(asset=SALES, column="email_sha"))
     assert browser.texts("#panel .expressions code") == ["sha2(email, 256)"]
     assert "raw/customers.email (mask: sha2(email, 256))" in browser.texts("[role=treeitem] > span")
-    left, right, top, bottom, _ = browser.run(BOXES, "[data-badge=mask]")[0]
-    browser.ask("move", to=((left + right) / 2, (top + bottom) / 2))
+    left_edge, right, top, bottom, _ = browser.run(BOXES, "[data-badge=mask]")[0]
+    browser.ask("move", to=((left_edge + right) / 2, (top + bottom) / 2))
     assert "sha2(email, 256)" in browser.texts("#tip:not([hidden])")[0]
     assert "sales_mart" in browser.texts("#tip")[0]
 
@@ -204,8 +204,8 @@ def test_expressions_are_in_the_panels_the_list_and_on_the_curve(browser: Browse
 def test_texts_and_signs_of_the_picture_never_overlap(browser: Browser, files: dict[str, Path], compare: str) -> None:
     for file, asset in (("estate", CUSTOMERS), ("estate", WIDE), ("estate", ORDERS), ("shop", SALES)):
         browser.open(files[file])
-        for more in ({}, {"up": "all", "down": "all"}, {"conditions": "1"}, {"view": "impact"}):
-            state = {"asset": asset, **more, **({"compare": compare} if compare and file == "estate" else {})}
+        for view_options in ({}, {"up": "all", "down": "all"}, {"conditions": "1"}, {"view": "impact"}):
+            state = {"asset": asset, **view_options, **({"compare": compare} if compare and file == "estate" else {})}
             browser.go(at(**state))
             signs = "#layer .cards > * > g:not(.more) text, #layer .badge .shape, #layer .badge text, #layer .more .hit"
             assert crossings(browser.run(BOXES, signs)) == [], state
@@ -405,12 +405,12 @@ def test_checks_of_the_service_are_not_in_the_lists(browser: Browser, tmp_path: 
 
 def test_the_minimap_appears_when_something_lies_outside(browser: Browser, files: dict[str, Path]) -> None:
     browser.open(files["estate"], state=at(asset=WIDE))
-    hidden = "() => document.querySelector('#minimap').hasAttribute('hidden')"
-    assert browser.run(hidden)
+    hidden_script = "() => document.querySelector('#minimap').hasAttribute('hidden')"
+    assert browser.run(hidden_script)
     browser.press("+", "+", "+", "+")
-    assert not browser.run(hidden)
+    assert not browser.run(hidden_script)
     browser.press("0")
-    assert browser.run(hidden)
+    assert browser.run(hidden_script)
 
 
 FINGERS = """(moves) => {
@@ -424,9 +424,11 @@ FINGERS = """(moves) => {
 
 def test_two_fingers_zoom_and_one_moves(browser: Browser, files: dict[str, Path]) -> None:
     browser.open(files["shop"], state=at(asset=SALES), size=PHONE)
-    left, top, scale = browser.run(FINGERS, [])
-    one, other = ["pointerdown", 1, 100, 300], ["pointerdown", 2, 200, 290]
-    assert browser.run(FINGERS, [one, ["pointermove", 1, 130, 290]]) == pytest.approx([left + 30, top - 10, scale])
+    left_offset, top, scale = browser.run(FINGERS, [])
+    first_touch, other = ["pointerdown", 1, 100, 300], ["pointerdown", 2, 200, 290]
+    assert browser.run(FINGERS, [first_touch, ["pointermove", 1, 130, 290]]) == pytest.approx(
+        [left_offset + 30, top - 10, scale]
+    )
     assert browser.run(FINGERS, [other, ["pointermove", 2, 270, 290]])[2] == pytest.approx(2 * scale, rel=0.01)
     still = browser.run(FINGERS, [["pointerup", 1, 0, 0], ["pointerup", 2, 0, 0]])
     assert browser.run(FINGERS, [["pointermove", 2, 300, 300]]) == still
@@ -467,7 +469,7 @@ def test_on_paper_the_whole_picture_and_the_panel_are_there(
 ) -> None:
     browser.open(files["shop"], state=at(asset=SALES, up="all", down="all"), dark=dark, size=ZOOMED)
     transform = "() => document.querySelector('#layer').getAttribute('transform')"
-    before = browser.run(transform)
+    transform_before = browser.run(transform)
     browser.ask("media", media="print")
     assert browser.run(transform) == ""
     assert browser.run(OUTSIDE) == 0
@@ -475,7 +477,7 @@ def test_on_paper_the_whole_picture_and_the_panel_are_there(
     assert not browser.run("() => document.querySelector('#search').offsetParent"), "no controls"
     assert browser.run("() => getComputedStyle(document.body).backgroundColor") == "rgb(248, 250, 252)"
     browser.ask("media", media="screen")
-    assert browser.run(transform) == before
+    assert browser.run(transform) == transform_before
 
 
 def changed(html: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:

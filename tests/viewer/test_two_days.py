@@ -16,9 +16,9 @@ def test_the_page_of_two_days_marks_what_changed(browser: Browser, tmp_path: Pat
     )
     lost_process = process("lost", "raw", "lost", edge("raw.id", "lost.id"))
     mart = process("mart", "clean", "mart", edge("clean.mail", "mart.mail"))
-    earlier, later = LineageView(document(masked, lost_process), "a"), LineageView(document(plain, mart), "b")
-    both = compared_view(earlier, later, date(2026, 11, 20))
-    (tmp_path / "page.html").write_bytes(both.page)
+    earlier, later_view = LineageView(document(masked, lost_process), "a"), LineageView(document(plain, mart), "b")
+    combined_view = compared_view(earlier, later_view, date(2026, 11, 20))
+    (tmp_path / "page.html").write_bytes(combined_view.page)
     browser.open(tmp_path / "page.html")
     assert set(browser.texts("[data-change]")) == {
         "changed lake/raw.mail → lake/clean.mail",

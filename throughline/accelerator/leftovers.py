@@ -104,8 +104,8 @@ def placeholders(
         if _is_placeholder(asset)
     }
     keys -= catalog.placeholders(keys).keys()
-    used = catalog.process_links(sorted(keys)) if keys else {}
-    unused = {key for key, links in used.items() if (links.readers | links.writers) <= set(leaving)}
+    process_links = catalog.process_links(sorted(keys)) if keys else {}
+    unused = {key for key, links in process_links.items() if (links.readers | links.writers) <= set(leaving)}
     return tuple(sorted(unused - set(_documented(documents, unused))))
 
 

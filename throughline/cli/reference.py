@@ -80,7 +80,7 @@ def _index(root: Any) -> Iterator[str]:
 
 
 def _paragraphs(root: Any, name: str) -> list[str]:
-    return [each.replace("\n", " ") for each in inspect.cleandoc(root.commands[name].help).split("\n\n")]
+    return [paragraph.replace("\n", " ") for paragraph in inspect.cleandoc(root.commands[name].help).split("\n\n")]
 
 
 def _group(title: str, root: Any) -> Iterator[str]:
@@ -102,8 +102,8 @@ def _command(name: str, command: Any) -> Iterator[str]:
             yield from _item(*_parameter(parameter, context))
     if command.params[1:]:
         yield ""
-    for sub, each in getattr(command, "commands", {}).items():
-        yield from _command(f"{name} {sub}", each)
+    for sub, subcommand in getattr(command, "commands", {}).items():
+        yield from _command(f"{name} {sub}", subcommand)
 
 
 def _parameter(parameter: Any, context: typer.Context) -> tuple[str, str]:
@@ -145,11 +145,11 @@ def _findings() -> Iterator[str]:
 def main() -> None:
     """Write the pages, and remove those of groups that are gone."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    made = pages()
+    page_texts = pages()
     for path in FOLDER.glob("cli*.md"):
-        if path.name not in made:
+        if path.name not in page_texts:
             path.unlink()
-    for name, text in made.items():
+    for name, text in page_texts.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
 
 

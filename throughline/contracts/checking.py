@@ -76,8 +76,8 @@ def check_contract(
     for table in earlier.values():
         number, _ = _dataset(document, facts, table)
         case = _TableCase(lineage=lineage, facts=facts, contract=contract, table=table, number=number)
-        gone = broken(f"the contract has no {table.name} any more{case.impact(None)}")
-        results.append(case.result("compatible", [gone], 1))
+        gap = broken(f"the contract has no {table.name} any more{case.impact(None)}")
+        results.append(case.result("compatible", [gap], 1))
     names = {name for table in contract.tables for name in (table.name, table.physical)}
     elsewhere = [doubt(_not_run(test)) for test in data or () if test.table not in names]
     if elsewhere:
@@ -114,8 +114,8 @@ def _dataset(document: LineageDocument, facts: Facts, table: PromisedTable) -> t
         if numbers:
             names = ", ".join(sorted(document.datasets[number].qualified_name for number in numbers)[:_SHOWN])
             return None, doubt(f"{len(numbers)} data sets are called {name}: {names}. {_SAY_WHICH}")
-    hidden = "; a filter leaves out data sets" if facts.excluded else ""
-    return None, doubt(f"no data set of the lineage is called {' or '.join(table.names)}{hidden}. {_SAY_WHICH}")
+    hint = "; a filter leaves out data sets" if facts.excluded else ""
+    return None, doubt(f"no data set of the lineage is called {' or '.join(table.names)}{hint}. {_SAY_WHICH}")
 
 
 _SAY_WHICH = "Its custom property `throughlineDataset` can name it"

@@ -62,13 +62,13 @@ def tested_data(contract: Contract, server: str) -> tuple[DataTest, ...]:
         report = Path(folder) / "results.json"
         command = [program, "test", contract.place, "--server", server]
         command += ["--output", str(report), "--output-format", "json"]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
+        outcome = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
         try:
             checks = msgspec.json.decode(report.read_bytes(), type=_Report).checks
         except (OSError, msgspec.DecodeError) as error:
-            last_line = text_without_secrets(next(reversed(ended.stderr.strip().splitlines()), ""))
+            last_line = text_without_secrets(next(reversed(outcome.stderr.strip().splitlines()), ""))
             raise DataTestError(
-                f"{PROGRAM} ended with {ended.returncode} and wrote no results. {last_line}".strip()
+                f"{PROGRAM} ended with {outcome.returncode} and wrote no results. {last_line}".strip()
             ) from error
     return tuple(
         DataTest(

@@ -229,14 +229,16 @@ def read_project(folder: Path) -> Project:
     def parts(file: _File | None, name: str, keys: str, kind: type[T]) -> dict[str, T]:
         return dict(_parts(file, name, keys.split(), kind, problems)) if file else {}
 
-    listed = ran and msgspec.structs.replace(ran, nodes={f"{at}": raw for at, raw in enumerate(ran.results or ())})
+    listed = ran and msgspec.structs.replace(
+        ran, nodes={f"{number}": raw for number, raw in enumerate(ran.results or ())}
+    )
     nodes = parts(manifest, MANIFEST, "nodes sources exposures metrics semantic_models saved_queries", Node)
     results = parts(listed, RESULTS, "nodes", NodeResult)
     tables = parts(catalog, CATALOG, "nodes sources", CatalogTable)
     groups = parts(manifest, MANIFEST, "groups", _Group)
     if problems or manifest is None:
-        rest = len(problems) - _MOST_PROBLEMS
-        shown_problems = [*problems[:_MOST_PROBLEMS], *([f"and {rest:,} more"] if rest > 0 else [])]
+        surplus = len(problems) - _MOST_PROBLEMS
+        shown_problems = [*problems[:_MOST_PROBLEMS], *([f"and {surplus:,} more"] if surplus > 0 else [])]
         raise Misconfigured("dbt's files can't be used:\n" + "\n".join(f"  - {problem}" for problem in shown_problems))
     return Project(
         folder=folder,

@@ -79,11 +79,15 @@ def _output(
     project: Project, environment: Mapping[str, str], profiles: Path | None, target: str
 ) -> tuple[str, Mapping[str, Any]]:
     """The connection of the profile, and its place for messages."""
-    used = project.arguments
-    beside = project.folder.parent
-    root = beside if (beside / PROJECT_FILE).exists() or not used.project_dir else Path(used.project_dir)
-    name = used.profile or str(_yaml(root / PROJECT_FILE).get("profile", ""))
-    usual = [*([Path(used.profiles_dir)] if used.profiles_dir else []), root, Path.home() / ".dbt"]
+    arguments = project.arguments
+    project_root = project.folder.parent
+    root = (
+        project_root
+        if (project_root / PROJECT_FILE).exists() or not arguments.project_dir
+        else Path(arguments.project_dir)
+    )
+    name = arguments.profile or str(_yaml(root / PROJECT_FILE).get("profile", ""))
+    usual = [*([Path(arguments.profiles_dir)] if arguments.profiles_dir else []), root, Path.home() / ".dbt"]
     folders = [profiles] if profiles else usual
     path = next((folder / PROFILES for folder in folders if (folder / PROFILES).exists()), None)
     if path is None:
@@ -93,7 +97,7 @@ def _output(
     if not isinstance(profile, dict):
         raise Misconfigured(f"{path} has no profile {name!r}, which {root / PROJECT_FILE} or dbt's run names")
     try:
-        target = target or used.target or _rendered(profile.get("target", "default"), environment)
+        target = target or arguments.target or _rendered(profile.get("target", "default"), environment)
     except ValueError as error:
         raise Misconfigured(f"{path}: {name}.target {error}: give --target") from error
     outputs = profile.get("outputs")

@@ -71,9 +71,9 @@ class _Translation:
         nodes = self.project.nodes.values()
         work = [node for node in nodes if node.resource_type in _JOB_TYPES and node.is_stored]
         tests = [node for node in nodes if node.resource_type == "test" and self._ended(node) in _TEST_ENDED]
-        whole = self._whole([*work, *tests])
-        if whole:
-            yield whole
+        run_event = self._whole([*work, *tests])
+        if run_event:
+            yield run_event
         for node in work:
             if job := self._model(node):
                 yield job
@@ -303,8 +303,8 @@ class _Translation:
         engine = {"name": "dbt", "version": version or "", "openlineageAdapterVersion": LISTENER}
         facets: Json = {"processing_engine": engine}
         if subject:
-            whole = {"namespace": self.job_namespace, "name": f"dbt-run-{self.project.name}"}
-            facets |= {"parent": {"run": {"runId": self._run_id("")}, "job": whole}}
+            run_job = {"namespace": self.job_namespace, "name": f"dbt-run-{self.project.name}"}
+            facets |= {"parent": {"run": {"runId": self._run_id("")}, "job": run_job}}
         run = {"runId": self._run_id(subject), "facets": _facets("Run", **facets, **(extra_facets or {}))}
         return _event(
             "RunEvent", eventType=kind, eventTime=time, run=run, job=job, inputs=[*inputs], outputs=[*outputs]

@@ -81,14 +81,14 @@ def of_dataset(report: Report, index: LineageIndex, dataset: int, rules: Rules, 
     document, graph = index.document, index.graph()
     columns = index.columns.get(dataset, ())
     steps = _Steps(document, _masks_of(document, rules.masks, today))
-    found: list[Step] = []
+    found_steps: list[Step] = []
     datasets = {dataset}
     for way, part in ((Way.UPSTREAM, Part.SOURCE), (Way.DOWNSTREAM, Part.TARGET)):
         edges = [document.edges[number] for number in graph.columns(columns, way).edges]
-        found += (steps.of_edge(edge, Part.MASKED if steps.mask(edge) else part) for edge in edges)
+        found_steps += (steps.of_edge(edge, Part.MASKED if steps.mask(edge) else part) for edge in edges)
         reached = graph.datasets([dataset], way)
         datasets |= reached.distance.keys()
-        found += steps.of_flows((document.flows[number] for number in reached.edges), part)
+        found_steps += steps.of_flows((document.flows[number] for number in reached.edges), part)
     unknown = {
         _unknown(document, column, _EXCLUDED if column in excluded_columns(document) else _SOURCELESS)
         for column in unknown_sources(document)
@@ -101,7 +101,7 @@ def of_dataset(report: Report, index: LineageIndex, dataset: int, rules: Rules, 
             Beginning(dataset=name, column=document.columns[column].name, said_by="asked for") for column in columns
         )
         or (Beginning(dataset=name, column="", said_by="asked for"),),
-        steps=tuple(sorted(set(found))),
+        steps=tuple(sorted(set(found_steps))),
         unknown=tuple(sorted({*unknown, *_columnless(graph, datasets)})),
     )
 
@@ -173,12 +173,12 @@ def _said_by(document: LineageDocument, link: Edge | Flow) -> str:
 
 def _by_rule(rules: Rules, rule: TagRule) -> str:
     """Who says that a classification begins in a column."""
-    asked = [
+    subjects = [
         f"the tag {rule.tag}, of an event or of `classify apply`" if rule.tag else "",
         f"the classification {rule.classified_as} in the catalog" if rule.classified_as else "",
     ]
     place = f"by hand: {rules.file}, line {rule.line}" if rule.line else ""
-    return ", for ".join(filter(None, (place, " and ".join(filter(None, asked)))))
+    return ", for ".join(filter(None, (place, " and ".join(filter(None, subjects)))))
 
 
 def _masks_of(document: LineageDocument, masks: Iterable[Mask], today: date) -> dict[Callable[[Edge], bool], str]:
@@ -272,14 +272,20 @@ def with_processes(
             )
     folders = events_by_folder({event for stored in (events or {}).values() for event in stored})
     foreign = {process.qualified_name for process in document.processes if process.catalog_type}
-    without = sum(not process.digest and process.qualified_name not in foreign for process in processes)
+    number_without = sum(not process.digest and process.qualified_name not in foreign for process in processes)
     remarks = report.remarks
     if events is None:
         remarks = (*remarks, "No record could be read, so the events that the lineage rests on are not listed.")
-    elif without:
-        remarks = (*remarks, f"No stored event was found of {without:,} of the processes: their digest is empty.")
-    if others := len(foreign & names):
-        remarks = (*remarks, f"{others:,} of the processes are other programs', by the catalog: no event has them.")
+    elif number_without:
+        remarks = (
+            *remarks,
+            f"No stored event was found of {number_without:,} of the processes: their digest is empty.",
+        )
+    if number_foreign := len(foreign & names):
+        remarks = (
+            *remarks,
+            f"{number_foreign:,} of the processes are other programs', by the catalog: no event has them.",
+        )
     return structs.replace(
         report, processes=tuple(processes), events=folders, digest=events_digest(folders), remarks=remarks
     )

@@ -36,13 +36,13 @@ class EngineUnsuitableError(Exception):
     """The engine that was asked for cannot do this run; the message says why."""
 
 
-def choose(asked: EngineName, root: str, sources: Sequence[str] = (), *, report: str = "") -> EngineName:
+def choose(choice: EngineName, root: str, sources: Sequence[str] = (), *, report: str = "") -> EngineName:
     """The engine (`spark` or `sail`) for the lake at `root` and the `sources` to read. `report` is the URL of the
     receiver to which the run itself is reported, if any. Raises EngineUnsuitableError where Sail was asked for and
     cannot do it.
     """
-    if asked is EngineName.spark:
-        return asked
+    if choice is EngineName.spark:
+        return choice
     problems = {
         "it is not installed: pip install pysail 'pyspark[connect]'": not has_sail(),
         "--report needs the listener, which runs in Spark": bool(report),
@@ -50,10 +50,10 @@ def choose(asked: EngineName, root: str, sources: Sequence[str] = (), *, report:
         "it would write to a folder of another name: use ASCII, without spaces": quote(root, safe=_AS_IT_IS) != root,
     }
     problem = next((words for words, holds in problems.items() if holds), "")
-    if asked is EngineName.sail:
+    if choice is EngineName.sail:
         if problem:
             raise EngineUnsuitableError(f"Sail cannot run this: {problem}")
-        return asked
+        return choice
     return EngineName.spark if problem or _new_bytes(root, sources) > MAX_SAIL_BYTES else EngineName.sail
 
 
@@ -64,7 +64,7 @@ def has_sail() -> bool:
 
 def _new_bytes(root: str, sources: Sequence[str]) -> int:
     """Bytes of the files written since the lake's last run ended; of all files where there was none."""
-    done = Path(root) / _PROGRESS
-    since = done.stat().st_mtime if done.exists() else 0.0
+    progress_folder = Path(root) / _PROGRESS
+    since = progress_folder.stat().st_mtime if progress_folder.exists() else 0.0
     files = (status for source in sources for _, status in files_below(Path(source)))
     return sum(file.st_size for file in files if file.st_mtime >= since)

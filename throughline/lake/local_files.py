@@ -15,16 +15,16 @@ def files_below(place: Path) -> Iterator[tuple[str, os.stat_result]]:
         yield from _below(str(place), frozenset())
 
 
-def _below(folder: str, above: frozenset[tuple[int, int]]) -> Iterator[tuple[str, os.stat_result]]:
-    """`above`: the device and number of each folder on the way to this one."""
-    own = os.stat(folder)  # noqa: PTH116 - pathlib is slow for very many files
-    known = (own.st_dev, own.st_ino)
-    if known in above:
+def _below(folder: str, upper_folders: frozenset[tuple[int, int]]) -> Iterator[tuple[str, os.stat_result]]:
+    """`upper_folders`: the device and number of each folder on the way to this one."""
+    folder_status = os.stat(folder)  # noqa: PTH116 - pathlib is slow for very many files
+    folder_key = (folder_status.st_dev, folder_status.st_ino)
+    if folder_key in upper_folders:
         return
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
                 if not entry.name.startswith(("_", ".")):
-                    yield from _below(entry.path, above | {known})
+                    yield from _below(entry.path, upper_folders | {folder_key})
             elif entry.is_file():
                 yield entry.path, entry.stat()

@@ -58,7 +58,7 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     The next run completes one that was interrupted anywhere, with the same tables in the end. Without new events
     nothing is written.
     """
-    done: list[Stage] = []
+    stages: list[Stage] = []
     noting = Lock()
     lake.tidy()
     since = lake.progress(DONE)
@@ -68,10 +68,10 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
     def stage(name: str, work: Callable[[], dict[str, int]]) -> None:
         began = monotonic()
         counts = work()
-        ended = Stage(name=name, counts=counts, seconds=monotonic() - began)
+        finished_stage = Stage(name=name, counts=counts, seconds=monotonic() - began)
         with noting:
-            done.append(ended)
-            note(ended)
+            stages.append(finished_stage)
+            note(finished_stage)
 
     stage("bronze", lambda: ingest(lake, order.sources, batch=batch, largest=order.largest))
     stage("silver", lambda: _silver(lake, order.meaning, batch, since))
@@ -97,9 +97,9 @@ def run(lake: Lake, order: Order, *, note: Callable[[Stage], None] = lambda _: N
         stage("history", lambda: {"edges": write_history(lake, order.meaning, batch=batch, since=since)})
 
     together(lake.engine, history, dependants, covered)
-    if edges or schemas or runs or any(sum(stage.counts.values()) for stage in done):
+    if edges or schemas or runs or any(sum(stage.counts.values()) for stage in stages):
         lake.note(DONE, batch)
-    return sorted(done, key=lambda each: STAGES.index(each.name))
+    return sorted(stages, key=lambda finished_stage: STAGES.index(finished_stage.name))
 
 
 def note_meaning(lake: Lake, meaning: Meaning, since: int) -> None:
@@ -110,5 +110,5 @@ def note_meaning(lake: Lake, meaning: Meaning, since: int) -> None:
 
 
 def _silver(lake: Lake, meaning: Meaning, batch: int, since: int) -> dict[str, int]:
-    found = refine(lake, meaning, batch=batch, since=since)
-    return found | {"quality results": refine_quality(lake, meaning.names, batch=batch, since=since)}
+    refined_counts = refine(lake, meaning, batch=batch, since=since)
+    return refined_counts | {"quality results": refine_quality(lake, meaning.names, batch=batch, since=since)}

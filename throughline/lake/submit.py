@@ -21,8 +21,8 @@ def moment(text: str) -> datetime | None:
     """`now`, `never` (no time at all), or a time as 2026-11-21T13:00Z. Raises ValueError."""
     if text in {"now", "never"}:
         return datetime.now(UTC) if text == "now" else None
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    parsed_time = datetime.fromisoformat(text)
+    return parsed_time if parsed_time.tzinfo else parsed_time.replace(tzinfo=UTC)
 
 
 def order_of(arguments: Sequence[str] | None = None) -> tuple[str, Order]:

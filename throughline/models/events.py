@@ -119,7 +119,7 @@ def _input(namespace: str, name: str, columns: tuple[tuple[str, str], ...]) -> J
 
 def _output(run: TrainingRun, model: TrainedModel, inputs: Sequence[Json]) -> Json:
     """A model, with one column that is made of all columns of the inputs."""
-    read = [
+    input_fields = [
         {
             "namespace": dataset["namespace"],
             "name": dataset["name"],
@@ -130,8 +130,8 @@ def _output(run: TrainingRun, model: TrainedModel, inputs: Sequence[Json]) -> Js
         for field in dataset["facets"].get("schema", {}).get("fields", ())
     ]
     facets: Json = {"schema": {"fields": [{"name": _COLUMN, "type": "model"}]}}
-    if read:
-        facets["columnLineage"] = {"fields": {_COLUMN: {"inputFields": read}}}
+    if input_fields:
+        facets["columnLineage"] = {"fields": {_COLUMN: {"inputFields": input_fields}}}
     if model.description:
         facets["documentation"] = {"description": text_without_secrets(model.description)}
     name = f"models/{model.name}:{model.version}"

@@ -60,12 +60,12 @@ def columns_of(dataset: LoggedDataset) -> tuple[tuple[str, str], ...]:
     )
 
 
-def decoded(text: str, what: str) -> Mapping[str, Any]:
+def decoded(text: str, subject: str) -> Mapping[str, Any]:
     """MLflow's JSON of a source or schema. Raises WrongSourceError."""
     try:
         return msgspec.json.decode(text.encode("utf-8", "surrogatepass"), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise WrongSourceError(f"its {what} is no JSON object") from error
+        raise WrongSourceError(f"its {subject} is no JSON object") from error
 
 
 def _located(location: str, tables: str) -> Iterator[tuple[str, str]]:

@@ -116,13 +116,15 @@ def _dataset(contract: Contract, table: PromisedTable, server: str) -> tuple[str
         if _TABLE.search(text) or "*" in text:
             raise ValueError(f"{text} is a pattern: write the whole address")
         return dataset_at(text) or _fail(f"{text} is no address: write scheme://host/name")
-    chosen = _server(contract, server)
-    if location := chosen.values.get("location") or chosen.values.get("path"):
-        return _located(location, table, alone=len(contract.tables) == 1)
-    kind = _SAME.get(chosen.type, chosen.type)
+    server_found = _server(contract, server)
+    if location := server_found.values.get("location") or server_found.values.get("path"):
+        return _located(location, table, is_alone=len(contract.tables) == 1)
+    kind = _SAME.get(server_found.type, server_found.type)
     if kind not in _FORMS:
-        raise ValueError(f"server {chosen.name} is of type {chosen.type!r}, of which no names are known: {_OTHERWISE}")
-    values = {**_DEFAULTS.get(kind, {}), **chosen.values}
+        raise ValueError(
+            f"server {server_found.name} is of type {server_found.type!r}, of which no names are known: {_OTHERWISE}"
+        )
+    values = {**_DEFAULTS.get(kind, {}), **server_found.values}
     namespace, prefix = _FORMS[kind]
     own_parts = table.physical.split(".")
     parts = prefix.split(".")[:-1]
@@ -132,7 +134,9 @@ def _dataset(contract: Contract, table: PromisedTable, server: str) -> tuple[str
         namespace = namespace.removesuffix(":{port}")
     lacking = sorted({key for key in _KEY.findall(namespace + form) if key not in values})
     if lacking:
-        raise ValueError(f"server {chosen.name} (line {chosen.line}) needs {', '.join(lacking)}, {_NAME_IT}")
+        raise ValueError(
+            f"server {server_found.name} (line {server_found.line}) needs {', '.join(lacking)}, {_NAME_IT}"
+        )
     return namespace.format(**values), form.format(**values) + table.physical
 
 
@@ -153,9 +157,9 @@ def _server(contract: Contract, name: str) -> DataServer:
     )
 
 
-def _located(location: str, table: PromisedTable, *, alone: bool) -> tuple[str, str]:
+def _located(location: str, table: PromisedTable, *, is_alone: bool) -> tuple[str, str]:
     """What is at a location, in which `{model}` stands for the table."""
-    if not alone and not _TABLE.search(location):
+    if not is_alone and not _TABLE.search(location):
         raise ValueError(
             f"{location} is the place of several tables: write {{model}} where their names stand, {_NAME_IT}"
         )

@@ -126,8 +126,10 @@ def promises_of(files: Sequence[Contract | Product], names: Names, *, server: st
                 f" among the files: {', '.join(lacking)}"
             )
     inputs = {name for product in products for port in product.outputs for name in (*product.inputs, *port.inputs)}
-    used = {contract.id for contract in promised} | inputs
-    unused += [f"{contract.place}: no port names it" for contract in contracts.values() if contract.id not in used]
+    used_contracts = {contract.id for contract in promised} | inputs
+    unused += [
+        f"{contract.place}: no port names it" for contract in contracts.values() if contract.id not in used_contracts
+    ]
     if problems:
         raise Misconfigured("\n".join(map(visible, problems)))
     return Promises(contracts=tuple({contract.id: contract for contract in promised}.values()), unused=tuple(unused))

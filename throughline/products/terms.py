@@ -67,8 +67,8 @@ def planned_terms(
     for promised in promises:
         by_source.setdefault(promised.source, []).append(promised)
     return tuple(
-        _planned(port, own_marks, f"contract {source}", some, by_own, onto_scanned=onto_scanned)
-        for source, some in sorted(by_source.items())
+        _planned(port, own_marks, f"contract {source}", source_marks, by_own, onto_scanned=onto_scanned)
+        for source, source_marks in sorted(by_source.items())
     )
 
 
@@ -86,18 +86,18 @@ def _planned(
     keys = {mark.key for mark, _ in pairs} | {mark.key for mark in file_marks}
     classified = port.classified(sorted(keys)) if keys else {}
     attach: dict[Mark, str] = {}
-    left: dict[str, list[Mark]] = {"joined": [], "others": [], "scanned": [], "absent": []}
+    marks_by_state: dict[str, list[Mark]] = {"joined": [], "others": [], "scanned": [], "absent": []}
     for mark, record in sorted(pairs, key=lambda pair: pair[0]):
         entity = classified.get(mark.key)
         if entity is not None and mark.name in entity.names:
             if mark not in file_marks:
-                left["joined" if mark in own_marks else "others"].append(mark)
+                marks_by_state["joined" if mark in own_marks else "others"].append(mark)
         elif record.scanned and not onto_scanned:
-            left["scanned"].append(mark)
+            marks_by_state["scanned"].append(mark)
         elif entity is not None or not record.guid:  # what is created first has it then
             attach[mark] = entity.guid if entity else ""
         else:
-            left["absent"].append(mark)
+            marks_by_state["absent"].append(mark)
     outdated = file_marks - {mark for mark, _ in pairs}
     detach, still_given = taken_away(outdated, own_marks, {AttachedKind.TERM: classified})
     return ClassificationPlan(
@@ -106,10 +106,10 @@ def _planned(
         attach=attach,
         detach=detach,
         left=still_given,
-        joined=tuple(left["joined"]),
-        others=tuple(left["others"]),
-        scanned=tuple(left["scanned"]),
-        absent=tuple(left["absent"]),
+        joined=tuple(marks_by_state["joined"]),
+        others=tuple(marks_by_state["others"]),
+        scanned=tuple(marks_by_state["scanned"]),
+        absent=tuple(marks_by_state["absent"]),
     )
 
 

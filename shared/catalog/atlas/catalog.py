@@ -112,12 +112,12 @@ class AtlasCatalog(AtlasSearch):
         return frozenset(asset.key for asset in assets) - self._changes(assets, bare).keys()
 
     def _changes(
-        self, assets: Sequence[AssetEntity], bare: frozenset[AssetKey]
+        self, assets: Sequence[AssetEntity], bare_keys: frozenset[AssetKey]
     ) -> dict[AssetKey, tuple[AssetEntity, tuple[ColumnEntity, ...], tuple[str, ...]]]:
         """What describing these placeholders changes, where it changes something: each with the owner that may be
         written, the columns to write, and the guids of those to remove.
         """
-        schemas = {asset.key for asset in assets if asset.columns or asset.key in bare}
+        schemas = {asset.key for asset in assets if asset.columns or asset.key in bare_keys}
         existing = self._held(asset.key for asset in assets if asset.key not in schemas)
         existing |= self._held(sorted(schemas), related=True)
         existing = {key: entity for key, entity in existing.items() if is_placed(entity)}
@@ -188,21 +188,28 @@ class AtlasCatalog(AtlasSearch):
         ]
         uploaded, created = self._upload(entities, KEEP_OTHERS if managed else {})
         names = [process.qualified_name for process in processes]
-        written = {name: uploaded[str(-index)] for index, name in enumerate(names, start=1) if str(-index) in uploaded}
-        updated = [process for process in processes if written.get(process.qualified_name, "") not in {"", *created}]
+        written_guids = {
+            name: uploaded[str(-index)] for index, name in enumerate(names, start=1) if str(-index) in uploaded
+        }
+        updated = [
+            process for process in processes if written_guids.get(process.qualified_name, "") not in {"", *created}
+        ]
         stale = self._stale(updated, guids)
         replaced = {name: process for name, process in zip(names, entities, strict=True) if name in stale}
         for batch in batches(replaced, MOST_GUIDS):
             new_guids = self._made_again(
-                {name: replaced[name] for name in batch}, written, KEEP_OTHERS if managed else {}
+                {name: replaced[name] for name in batch}, written_guids, KEEP_OTHERS if managed else {}
             )
-            written |= new_guids
+            written_guids |= new_guids
         if self._own_columns:
             writes = Writes(upload=self._upload, by_names=self._held, remove=self.remove)
             write_columns(
-                writes, [process for process in processes if process.qualified_name in written], guids, written
+                writes,
+                [process for process in processes if process.qualified_name in written_guids],
+                guids,
+                written_guids,
             )
-        return written
+        return written_guids
 
     def _has_managed_group(self) -> bool:
         """Whether this is a Purview with our group of managed attributes. It is asked for once: naming a group that is
@@ -218,12 +225,12 @@ class AtlasCatalog(AtlasSearch):
         return self._managed
 
     def _made_again(
-        self, entities: Mapping[str, AtlasEntity], written: Mapping[str, str], parameters: Mapping[str, str]
+        self, entities: Mapping[str, AtlasEntity], written_guids: Mapping[str, str], parameters: Mapping[str, str]
     ) -> dict[str, str]:
         """Delete processes, all in one call, and create them again; returns the new guids. A failure in between counts
         as a write with an unknown result, since the old entities may be gone.
         """
-        self.remove([written[name] for name in entities])
+        self.remove([written_guids[name] for name in entities])
         try:
             uploaded, _ = self._upload(list(entities.values()), parameters)
         except (CatalogRefused, CatalogUnavailable) as error:
@@ -343,10 +350,10 @@ def _beside_others(asset: AssetEntity, entity: Mapping[str, Any]) -> AssetEntity
     owner = _owner(attributes.pop("owner", ""), entity)
     if owner is not None:
         attributes["owner"] = owner
-    held = entity.get("customAttributes") or {}
-    theirs = {name: str(value) for name, value in held.items() if name not in PROMISE_WORDS}
-    is_ours = asset.properties is not None or len(theirs) < len(held)
-    properties = tuple({**theirs, **dict(asset.properties or ())}.items()) if is_ours else None
+    custom_attributes = entity.get("customAttributes") or {}
+    other_attributes = {name: str(value) for name, value in custom_attributes.items() if name not in PROMISE_WORDS}
+    is_ours = asset.properties is not None or len(other_attributes) < len(custom_attributes)
+    properties = tuple({**other_attributes, **dict(asset.properties or ())}.items()) if is_ours else None
     return replace(asset, attributes=tuple(attributes.items()), properties=properties)
 
 

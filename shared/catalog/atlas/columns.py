@@ -120,12 +120,15 @@ class Writes:
 
 
 def write_columns(
-    catalog: Writes, processes: Sequence[ProcessEntity], assets: Mapping[AssetKey, str], written: Mapping[str, str]
+    catalog: Writes,
+    processes: Sequence[ProcessEntity],
+    assets: Mapping[AssetKey, str],
+    written_guids: Mapping[str, str],
 ) -> None:
     """Write the columns and steps of these processes, and remove their outdated steps.
 
-    `assets` and `written` are guids: of the assets, and of the processes by qualified name. Columns are sent as well
-    where they are known, which is how their guids are learned. Raises as the catalog does.
+    `assets` and `written_guids` are guids: of the assets, and of the processes by qualified name. Columns are sent as
+    well where they are known, which is how their guids are learned. Raises as the catalog does.
     """
     lineages = {process.qualified_name: column_lineage(process) for process in processes}
     columns = {column.qualified_name: column for lineage in lineages.values() for column in lineage.columns}
@@ -133,7 +136,7 @@ def write_columns(
     steps = _sent(
         catalog,
         {
-            step.qualified_name: _step(step, column_guids, written[name])
+            step.qualified_name: _step(step, column_guids, written_guids[name])
             for name, lineage in lineages.items()
             for step in lineage.steps
         },

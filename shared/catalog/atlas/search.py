@@ -142,13 +142,13 @@ class AtlasSearch:
 
 def process_types(definitions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """The type Process and all below it, by the definitions of entity types."""
-    below: dict[str, list[str]] = {}
+    subtypes: dict[str, list[str]] = {}
     for definition in definitions:
         for super_type in definition.get("superTypes") or ():
-            below.setdefault(super_type, []).append(str(definition["name"]))
+            subtypes.setdefault(super_type, []).append(str(definition["name"]))
     names, frontier = {"Process"}, ["Process"]
     while frontier:
-        frontier = [name for super_type in frontier for name in below.get(super_type, ()) if name not in names]
+        frontier = [name for super_type in frontier for name in subtypes.get(super_type, ()) if name not in names]
         names.update(frontier)
     return frozenset(names)
 

@@ -83,9 +83,9 @@ class Affected:
             ("classified", self.classifications),
             ("policy", self.policies),
         )
-        known = "; ".join(f"{word} {', '.join(values)}" for word, values in facts if any(values))
+        known_facts = "; ".join(f"{word} {', '.join(values)}" for word, values in facts if any(values))
         verb = "break" if self.verdict is Verdict.BROKEN else "may break"
-        return f"{verb}: {named or self.name}{f' ({known})' if known else ''}"
+        return f"{verb}: {named or self.name}{f' ({known_facts})' if known_facts else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,9 @@ class Breakage:
     @property
     def result(self) -> Result:
         """The same as the result of a check."""
-        findings = [Finding(verdict=each.verdict, text=each.text, way=each.way) for each in self.affected]
+        findings = [
+            Finding(verdict=dependent.verdict, text=dependent.text, way=dependent.way) for dependent in self.affected
+        ]
         if self.remark:
             findings.append(Finding(verdict=Verdict.UNKNOWN, text=self.remark))
         return Result(
@@ -158,7 +160,7 @@ class BreakageQuestion:
         """What a change breaks."""
         document = self.index.document
         affected = () if subject.change is Change.KEEP else tuple(self._affected(subject))
-        verdicts = {each.verdict for each in affected}
+        verdicts = {dependent.verdict for dependent in affected}
         return Breakage(
             subject=document.datasets[subject.dataset].name
             if subject.column is None
@@ -167,7 +169,9 @@ class BreakageQuestion:
             place=subject.place,
             dataset=document.datasets[subject.dataset].qualified_name,
             column="" if subject.column is None else document.columns[subject.column].name,
-            verdict=next((each for each in (Verdict.BROKEN, Verdict.UNKNOWN) if each in verdicts), Verdict.HOLDS),
+            verdict=next(
+                (verdict for verdict in (Verdict.BROKEN, Verdict.UNKNOWN) if verdict in verdicts), Verdict.HOLDS
+            ),
             affected=affected,
         )
 
@@ -181,8 +185,10 @@ class BreakageQuestion:
         doubts = [dependent for dependent in possible if dependent.dataset not in broken]
         if subject.column is not None:
             doubts += self._hidden(graph, subject.dataset, possible).values()
-        for verdict, found in ((Verdict.BROKEN, certain), (Verdict.UNKNOWN, doubts)):
-            for dependent in sorted(found, key=lambda dependent: (dependent.distance, dependent.dataset)):
+        for verdict, dependents_of_verdict in ((Verdict.BROKEN, certain), (Verdict.UNKNOWN, doubts)):
+            for dependent in sorted(
+                dependents_of_verdict, key=lambda dependent: (dependent.distance, dependent.dataset)
+            ):
                 yield self._judged(dependent, verdict)
 
     def _hidden(self, graph: LineageGraph, dataset: int, possible: tuple[Dependent, ...]) -> dict[int, Dependent]:
@@ -191,27 +197,31 @@ class BreakageQuestion:
         """
         columns = self.index.document.columns
         ways: dict[int, tuple[Edge | Flow, ...]] = {dataset: ()}
-        ways |= {each.dataset: each.way for each in possible if any(columns[number].name for number in each.columns)}
-        known = {dataset, *(dependent.dataset for dependent in possible)}
-        hidden: dict[int, Dependent] = {}
+        ways |= {
+            possible_dependent.dataset: possible_dependent.way
+            for possible_dependent in possible
+            if any(columns[number].name for number in possible_dependent.columns)
+        }
+        possible_datasets = {dataset, *(dependent.dataset for dependent in possible)}
+        hidden_dependents: dict[int, Dependent] = {}
         for start, way in ways.items():
             for flow in graph.flows_out_of(start):
-                if flow.output not in known and self._hides_columns(flow):
+                if flow.output not in possible_datasets and self._hides_columns(flow):
                     first = Dependent(dataset=flow.output, columns=(), way=(*way, flow))
-                    hidden.setdefault(flow.output, first)
+                    hidden_dependents.setdefault(flow.output, first)
                     for further in dependents(graph, dataset=flow.output):
-                        if further.dataset not in known:
+                        if further.dataset not in possible_datasets:
                             whole_way = (*first.way, *further.way)
-                            hidden.setdefault(
+                            hidden_dependents.setdefault(
                                 further.dataset, Dependent(dataset=further.dataset, columns=(), way=whole_way)
                             )
-        return hidden
+        return hidden_dependents
 
     def _hides_columns(self, flow: Flow) -> bool:
         """Whether columns that a process writes are not known."""
-        written = self.index.columns.get(flow.output, ())
+        written_columns = self.index.columns.get(flow.output, ())
         exact = self.index.document.processes[flow.process].exact
-        return not exact and (not written or not self.index.unknown.isdisjoint(written))
+        return not exact and (not written_columns or not self.index.unknown.isdisjoint(written_columns))
 
     def _judged(self, dependent: Dependent, verdict: Verdict) -> Affected:
         document = self.index.document
@@ -221,7 +231,7 @@ class BreakageQuestion:
         tags |= {
             name
             for name, tag_propagation in self.tags.items()
-            if any(tag_propagation.state(at) is TagState.TAGGED for at in columns)
+            if any(tag_propagation.state(column) is TagState.TAGGED for column in columns)
         }
         return Affected(
             dataset=dataset.qualified_name,
@@ -256,8 +266,10 @@ def as_markdown(breakages: tuple[Breakage, ...]) -> str:
     """A comment of at most LONGEST characters: the counts, then a table for each change that breaks something. Names
     stand in code spans, so that none of them is markup, a link or a mention.
     """
-    affected = [each for breakage in breakages for each in breakage.affected]
-    verdicts = [each.verdict for each in affected] + [Verdict.UNKNOWN for breakage in breakages if breakage.remark]
+    affected = [dependent for breakage in breakages for dependent in breakage.affected]
+    verdicts = [dependent_found.verdict for dependent_found in affected] + [
+        Verdict.UNKNOWN for breakage in breakages if breakage.remark
+    ]
     counts = ((verdicts.count(Verdict.BROKEN), "broken"), (verdicts.count(Verdict.UNKNOWN), "not known"))
     total = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "nothing breaks"
     text, left_out = f"{MARKER}\n### Lineage: what this change breaks\n\n**{total}**\n", 0

@@ -82,13 +82,13 @@ def check(
     document = rules.judged(document)
     lineage = lineage_of(document)
     tags = propagate(document, rules, today=facts.now.date(), catalog=catalog.tags)
-    unread = _unread(document, rules, catalog)
+    unread_reason = _unread(document, rules, catalog)
     subjects = ((policy, subject_of(lineage, policy.where)) for policy in rules.policies)
     if dataset is not None:
         facts = replace(facts, excluded=())
         subjects = ((policy, matched.of(dataset)) for policy, matched in subjects if dataset in matched.datasets)
     return tuple(
-        _result(policy, Case(wanted=demand, subject=subject, rules=rules, facts=facts, tags=tags, unread=unread))
+        _result(policy, Case(wanted=demand, subject=subject, rules=rules, facts=facts, tags=tags, unread=unread_reason))
         for policy, subject in subjects
         for demand in policy.wanted
     )

@@ -52,9 +52,9 @@ def check_letters(context: VerifyContext) -> Findings:
 def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
     """Whether the event can be decoded, and its run, if it is folded, computed with it."""
     storage, event = context.storage, letter.place
-    packed = stored_packed(storage, letter.blob)
+    compressed = stored_packed(storage, letter.blob)
     try:
-        decode(gzip.decompress(packed or b""))
+        decode(gzip.decompress(compressed or b""))
     except (Refused, *DAMAGED):
         return False
     record, home = home_record(storage, event.application, event.run_id) if event else (None, "")
@@ -90,8 +90,10 @@ def check_applications(context: VerifyContext) -> Findings:
         for share in _shares(snapshot.application, snapshot.state):
             survey.shares.add(share)
         if problem := problem_of(snapshot):
-            lost = frozenset(key.removeprefix(RUN) for key in snapshot.lost if key.startswith(RUN))
-            yield _outdated(context, snapshot.application, f"application {snapshot.application}", problem, lost=lost)
+            lost_runs = frozenset(key.removeprefix(RUN) for key in snapshot.lost if key.startswith(RUN))
+            yield _outdated(
+                context, snapshot.application, f"application {snapshot.application}", problem, lost_runs=lost_runs
+            )
         yield from _unfolded(context, snapshot)
         yield None
     unmet = survey.events.unmet()
@@ -144,16 +146,16 @@ def _outdated(
     description: str,
     *,
     runs: tuple[StoredRun, ...] = (),
-    lost: frozenset[str] = frozenset(),
+    lost_runs: frozenset[str] = frozenset(),
 ) -> Inconsistency:
-    """An application to be computed again, with stored `runs` that are not on record; `lost`: runs whose records are
-    lost, which are looked for.
+    """An application to be computed again, with stored `runs` that are not on record; `lost_runs`: runs whose
+    records are lost, which are looked for.
     """
 
     def repair() -> str:
-        stored = runs_below(context.storage, "") if lost else ()
-        found = [run for run in stored if run.application == application and run.run_id in lost]
-        replay_application(context.processor, application, (*runs, *found), with_archive=True)
+        stored = runs_below(context.storage, "") if lost_runs else ()
+        lost_stored_runs = [run for run in stored if run.application == application and run.run_id in lost_runs]
+        replay_application(context.processor, application, (*runs, *lost_stored_runs), with_archive=True)
         return CHANGED if problem_of(read_whole(context.storage, application, lenient=True)) else ""
 
     return Inconsistency(kind=Kind.APPLICATION, subject=subject, description=description, repair=repair)

@@ -213,7 +213,7 @@ def _delete_placeholder(context: VerifyContext, key: AssetKey) -> str:
         return CHANGED
 
 
-def _nodes(context: VerifyContext, what: str, *, processes: bool) -> Iterator[Node]:
+def _nodes(context: VerifyContext, task_name: str, *, processes: bool) -> Iterator[Node]:
     """All of ours before any is removed, since the catalog's search answers page by page."""
-    ours = [node for node in context.catalog.ours() if node.is_process is processes]
-    return counted(context.progress, what, ours)
+    own_nodes = [node for node in context.catalog.ours() if node.is_process is processes]
+    return counted(context.progress, task_name, own_nodes)

@@ -46,9 +46,9 @@ def verify(
         yield publish_all(context)[0]
 
 
-def _repaired(found: Inconsistency) -> Inconsistency:
+def _repaired(inconsistency: Inconsistency) -> Inconsistency:
     try:
-        reason = found.repair()
+        reason = inconsistency.repair()
     except (WriteConflict, ContentLost) as error:
         reason = str(error)
-    return replace(found, repaired=not reason, reason=reason)
+    return replace(inconsistency, repaired=not reason, reason=reason)

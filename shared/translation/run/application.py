@@ -140,8 +140,8 @@ def enclosing_batches(batches: Iterable[StreamBatch], run: MergedRun) -> tuple[S
     Concurrent streams enclose each other's writes too. A batch ends right after its own writes, so the first to end is
     the right one.
     """
-    seen = Span(first=run.first, last=run.last)
-    near = sorted(batch for batch in batches if batch.run_id != run.run_id and batch.encloses(seen))
+    run_span = Span(first=run.first, last=run.last)
+    near = sorted(batch for batch in batches if batch.run_id != run.run_id and batch.encloses(run_span))
     first = min((batch.seen.last for batch in near), default=None)
     return tuple(batch for batch in near if first and batch.seen.last <= first + AT_ONCE)
 

@@ -60,8 +60,8 @@ def stated_facts(bodies: Iterable[RunEvent]) -> tuple[StatedFact, ...]:
         for dataset in body.datasets:
             texts.update(_of_dataset(dataset))
     facts = sorted((short_text(title), short_text(text)) for (title, _), text in texts.items() if text)
-    more = len(facts) - MOST_FACTS
-    return (*facts[:MOST_FACTS], ("further facts", f"{more:,}")) if more > 0 else tuple(facts)
+    surplus = len(facts) - MOST_FACTS
+    return (*facts[:MOST_FACTS], ("further facts", f"{surplus:,}")) if surplus > 0 else tuple(facts)
 
 
 _Text = tuple[tuple[str, str], str]
@@ -101,8 +101,8 @@ def _of_dependencies(dependencies: JobDependencies) -> Iterator[_Text]:
 
 def _dependency(name: str, dependency: JobDependency) -> str:
     rules = (dependency.dependency_type, dependency.sequence, dependency.status)
-    how = ", ".join(filter(None, map(_words, rules)))
-    return f"{name} ({how})" if how else name
+    rule_words = ", ".join(filter(None, map(_words, rules)))
+    return f"{name} ({rule_words})" if rule_words else name
 
 
 def _words(rule: str | None) -> str:
@@ -121,11 +121,11 @@ def _checkpoints(checkpoints: Checkpoints) -> str:
 
 
 def _of_dataset(dataset: Dataset) -> Iterator[_Text]:
-    read = dataset.input_facets.subset if dataset.input_facets else None
+    subset = dataset.input_facets.subset if dataset.input_facets else None
     written_output_subset = dataset.output_facets.subset if dataset.output_facets else None
     name = without_secrets(dataset.namespace, dataset.name)[1]
-    if read and read.input_condition:
-        yield (f"reads of {name}", dataset.namespace), _condition(read.input_condition)
+    if subset and subset.input_condition:
+        yield (f"reads of {name}", dataset.namespace), _condition(subset.input_condition)
     if written_output_subset and written_output_subset.output_condition:
         yield (f"writes of {name}", dataset.namespace), _condition(written_output_subset.output_condition)
 
@@ -134,8 +134,8 @@ def _condition(condition: Condition, nested: int = 0) -> str:
     if isinstance(condition, Combination):
         if nested == _MOST_NESTED:
             return "…"
-        left, right = (_condition(part, nested + 1) for part in (condition.left, condition.right))
-        return f"({left} {condition.operator.upper()} {right})"
+        left_side, right = (_condition(part, nested + 1) for part in (condition.left, condition.right))
+        return f"({left_side} {condition.operator.upper()} {right})"
     if isinstance(condition, Comparison):
         symbol = _SYMBOLS.get(condition.comparison.upper(), condition.comparison)
         return f"{_operand(condition.left)} {symbol} {_operand(condition.right)}"

@@ -304,13 +304,13 @@ def _read(tree: exp.Expr) -> QueryFlow:
     passed = _passed(output.relation)
     is_closed = not output.relation.is_open
     return QueryFlow(
-        tables=tuple(dict.fromkeys(each.parts for each in tables_read(tree, (tree,)))),
+        tables=tuple(dict.fromkeys(table.parts for table in tables_read(tree, (tree,)))),
         columns=tuple(_column(origins) for _, origins in output.relation.columns) if is_closed else (),
         rows=_sources(output.rows),
         passed=passed.parts if passed else None,
         certain=not queries.doubts
         and bool(is_closed or passed)
-        and not any(_is_doubtful(each) for each in tree.walk()),
+        and not any(_is_doubtful(node) for node in tree.walk()),
     )
 
 

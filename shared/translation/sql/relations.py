@@ -239,8 +239,8 @@ def _through_code(node: exp.QueryTransform, scope: Scope, evaluate: Evaluate) ->
     for item in nodes(node):
         star = star_of(item, scope)
         inputs += [origins for _, origins in star.expanded or ()] if star else [origins_of(item, scope, evaluate)]
-    given = reduce(or_, inputs, Origins())
-    return Origins(direct=given.direct, indirect=given.indirect, opaque=given.direct)
+    united = reduce(or_, inputs, Origins())
+    return Origins(direct=united.direct, indirect=united.indirect, opaque=united.direct)
 
 
 def _column(node: exp.Column, scope: Scope) -> Origins | None:

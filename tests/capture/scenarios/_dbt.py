@@ -22,7 +22,7 @@ def dbt(command: tuple[str, ...], project: Path, *, programs: Path, events: Path
 
     Raises RuntimeError when it doesn't end with the exit code `code`.
     """
-    whole = [str(programs / "dbt-ol"), *command, "--project-dir", ".", "--profiles-dir", "."]
+    full_command = [str(programs / "dbt-ol"), *command, "--project-dir", ".", "--profiles-dir", "."]
     environment = {
         **os.environ,
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
@@ -31,6 +31,6 @@ def dbt(command: tuple[str, ...], project: Path, *, programs: Path, events: Path
         "OPENLINEAGE__TRANSPORT__APPEND": "true",
         "OPENLINEAGE_NAMESPACE": "default",
     }
-    process = subprocess.run(whole, cwd=project, env=environment, check=False)
+    process = subprocess.run(full_command, cwd=project, env=environment, check=False)
     if process.returncode != code:
-        raise RuntimeError(f"`{' '.join(whole)}` ended with {process.returncode}, not {code}")
+        raise RuntimeError(f"`{' '.join(full_command)}` ended with {process.returncode}, not {code}")

@@ -113,8 +113,8 @@ def tested(program: Program) -> None:
     program.complete("test.orders", [orders], [])
 
 
-def _source(name: str, field: str | None = None, **how: Any) -> lineage.LineageDatasetInput:
-    steps = [lineage.LineageTransformation(**how)] if how else []
+def _source(name: str, field: str | None = None, **transformation: Any) -> lineage.LineageDatasetInput:
+    steps = [lineage.LineageTransformation(**transformation)] if transformation else []
     return lineage.LineageDatasetInput(SHOP, name, "DATASET", field=field, transformations=steps)
 
 

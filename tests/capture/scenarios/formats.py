@@ -62,8 +62,8 @@ def csv_overwritten(spark: SparkSession, data: Path) -> None:
 def rdd_union(spark: SparkSession, data: Path) -> None:
     """Write two RDDs as one."""
     context = spark.sparkContext
-    both = context.textFile(f"{data}/in/log").union(context.textFile(f"{data}/in/old_log"))
-    both.map(str.lower).saveAsTextFile(f"{data}/out/all_logs")
+    log_lines = context.textFile(f"{data}/in/log").union(context.textFile(f"{data}/in/old_log"))
+    log_lines.map(str.lower).saveAsTextFile(f"{data}/out/all_logs")
 
 
 def rdd_pickled(spark: SparkSession, data: Path) -> None:

@@ -82,8 +82,8 @@ def append(database: Database, data: Path) -> None:
 
 def overwrite(database: Database, _data: Path) -> None:
     """Overwrite a table from another one."""
-    done = database.read(dbtable="orders").where("done = 'y'").select("order_id", "amount")
-    database.write(done, "public.done_orders", mode="overwrite")
+    done_orders = database.read(dbtable="orders").where("done = 'y'").select("order_id", "amount")
+    database.write(done_orders, "public.done_orders", mode="overwrite")
 
 
 def main() -> None:

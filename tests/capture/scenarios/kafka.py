@@ -94,8 +94,8 @@ def stream_into_topic(broker: Broker) -> None:
 
 def stream_into_topic_by_column(broker: Broker) -> None:
     """Stream a topic into those that a column names."""
-    chosen = broker.stream(subscribe="returns").selectExpr("'chosen_returns' AS topic", "value")
-    broker.send(chosen, "chosen")
+    chosen_returns = broker.stream(subscribe="returns").selectExpr("'chosen_returns' AS topic", "value")
+    broker.send(chosen_returns, "chosen")
 
 
 def stream_of_pattern(broker: Broker) -> None:

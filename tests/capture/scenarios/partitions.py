@@ -38,8 +38,8 @@ def pruned(spark: SparkSession, data: Path) -> None:
 
 def several_paths(spark: SparkSession, data: Path) -> None:
     """Read two folders at once: two data sets."""
-    both = spark.read.parquet(f"{data}/in/zone-a/till", f"{data}/in/other/till")
-    both.write.parquet(f"{data}/out/two_tills")
+    tills = spark.read.parquet(f"{data}/in/zone-a/till", f"{data}/in/other/till")
+    tills.write.parquet(f"{data}/out/two_tills")
 
 
 def folder_glob(spark: SparkSession, data: Path) -> None:

@@ -58,8 +58,8 @@ def serve(data: Path) -> None:
     spark.sql("SELECT * FROM VALUES ('open', 3.0D) AS t (word, number)").write.parquet(f"{data}/in/notes")
     service = getattr(spark._jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")  # type: ignore[union-attr]
     url = f"sc://127.0.0.1:{getattr(service, 'MODULE$').localPort()}"
-    ours = ("MASTER", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
-    environment = {name: value for name, value in os.environ.items() if name not in ours}
+    own_variables = ("MASTER", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
+    environment = {name: value for name, value in os.environ.items() if name not in own_variables}
     for name in CLIENTS:
         command = [sys.executable, __file__, "--data", str(data), "--remote", url, "--client", name]
         subprocess.run(command, env=environment, check=True)

@@ -51,9 +51,9 @@ def pandas_functions(spark: SparkSession, data: Path) -> None:
     def middle(amount: pd.Series) -> float:
         return float(amount.median())
 
-    each = f.pandas_udf(gross, "double")  # type: ignore[attr-defined,call-overload]  # stubs know no names of types
+    gross_function = f.pandas_udf(gross, "double")  # type: ignore[attr-defined,call-overload]  # stubs know no names of types
     group = f.pandas_udf(middle, "double")  # type: ignore[attr-defined,call-overload]  # as above
-    orders(spark, data).select("order_id", each("amount").alias("gross")).write.json(f"{data}/out/by_pandas")
+    orders(spark, data).select("order_id", gross_function("amount").alias("gross")).write.json(f"{data}/out/by_pandas")
     grouped = orders(spark, data).groupBy("status").agg(group("amount").alias("middle"))
     grouped.write.json(f"{data}/out/by_pandas_group")
 
@@ -74,9 +74,9 @@ def mapped(spark: SparkSession, data: Path) -> None:
     def arrow(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         yield from batches
 
-    chosen = orders(spark, data).select("order_id", "status")
-    chosen.mapInPandas(pandas, "order_id INT, both STRING").write.json(f"{data}/out/mapped_pandas")
-    chosen.mapInArrow(arrow, "order_id INT, status STRING").write.json(f"{data}/out/mapped_arrow")
+    order_states = orders(spark, data).select("order_id", "status")
+    order_states.mapInPandas(pandas, "order_id INT, both STRING").write.json(f"{data}/out/mapped_pandas")
+    order_states.mapInArrow(arrow, "order_id INT, status STRING").write.json(f"{data}/out/mapped_arrow")
 
 
 def applied(spark: SparkSession, data: Path) -> None:
@@ -85,16 +85,16 @@ def applied(spark: SparkSession, data: Path) -> None:
     def largest(group: pd.DataFrame) -> pd.DataFrame:
         return group.nlargest(1, "amount")[["customer_id", "amount"]]
 
-    def together(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
-        return left.merge(right, on="customer_id")[["amount", "name"]]
+    def together(left_rows: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+        return left_rows.merge(right, on="customer_id")[["amount", "name"]]
 
-    left = orders(spark, data).select("customer_id", "amount")
-    left.groupBy("customer_id").applyInPandas(largest, "customer_id INT, amount DOUBLE").write.json(
+    amounts = orders(spark, data).select("customer_id", "amount")
+    amounts.groupBy("customer_id").applyInPandas(largest, "customer_id INT, amount DOUBLE").write.json(
         f"{data}/out/applied"
     )
     right = customers(spark, data).select("customer_id", "name")
-    both = left.groupBy("customer_id").cogroup(right.groupBy("customer_id"))
-    both.applyInPandas(together, "amount DOUBLE, name STRING").write.json(f"{data}/out/applied_together")
+    grouped_pair = amounts.groupBy("customer_id").cogroup(right.groupBy("customer_id"))
+    grouped_pair.applyInPandas(together, "amount DOUBLE, name STRING").write.json(f"{data}/out/applied_together")
 
 
 def kept(spark: SparkSession, data: Path) -> None:

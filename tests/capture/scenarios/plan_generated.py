@@ -43,8 +43,8 @@ def writes(spark: SparkSession, data: Path) -> None:
         WHEN MATCHED THEN UPDATE SET at = s.at
         WHEN NOT MATCHED THEN INSERT (order_id, at) VALUES (s.order_id, s.at)
     """)  # noqa: S608 - a folder of this capture
-    given = orders.withColumn("day", f.to_date("at"))
-    given.write.format("delta").mode("append").save(f"{data}/out/given")
+    dated_orders = orders.withColumn("day", f.to_date("at"))
+    dated_orders.write.format("delta").mode("append").save(f"{data}/out/given")
 
 
 def feeds(spark: SparkSession, data: Path) -> None:

@@ -28,8 +28,8 @@ def batch(data: Path, rows: DataFrame, _number: int) -> None:
     rows.groupBy("id").agg(f.sum("amount").alias("amount")).createOrReplaceTempView("sums")
     for name in ("one", "two"):
         merge(rows.sparkSession, data, name, "sums")
-    most = rows.groupBy("id").agg(f.max("amount").alias("most")).localCheckpoint()
-    most.write.mode("append").parquet(f"{data}/out/most")
+    maxima = rows.groupBy("id").agg(f.max("amount").alias("most")).localCheckpoint()
+    maxima.write.mode("append").parquet(f"{data}/out/most")
     rows.select(f.col("amount").alias("raw")).write.mode("append").parquet(f"{data}/out/raw")
 
 

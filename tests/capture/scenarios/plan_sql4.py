@@ -69,10 +69,10 @@ def frames(spark: SparkSession) -> Iterator[tuple[str, DataFrame]]:
     orders: Any = spark.table("orders").alias("o")
     refunds: Any = spark.table("refunds").alias("r")
     order_id: Any = f.col("o.order_id")  # the stubs are Spark 3.5's, as those of the frames
-    same = f.col("r.order_id") == order_id.outer()
-    yield "existing", orders.where(refunds.where(same).exists()).select("status")
-    yield "scalar", orders.select("order_id", refunds.where(same).select(f.max("reason")).scalar().alias("why"))
-    yield "lateral", orders.lateralJoin(refunds.where(same).select("reason")).select("o.status", "reason")
+    same_order = f.col("r.order_id") == order_id.outer()
+    yield "existing", orders.where(refunds.where(same_order).exists()).select("status")
+    yield "scalar", orders.select("order_id", refunds.where(same_order).select(f.max("reason")).scalar().alias("why"))
+    yield "lateral", orders.lateralJoin(refunds.where(same_order).select("reason")).select("o.status", "reason")
 
 
 def main() -> None:

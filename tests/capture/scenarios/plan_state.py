@@ -55,12 +55,12 @@ def joins(spark: SparkSession, data: Path) -> None:
     """Join with another stream and with a table, keeping rows without a partner."""
     orders = stream(spark, data, "orders").withWatermark("at", "1 hour")
     payments = stream(spark, data, "payments").withWatermark("paid_at", "1 hour")
-    within = f.expr("order_id = paid AND paid_at BETWEEN at AND at + INTERVAL 1 HOUR")
-    write(orders.join(payments, within, "left").select("order_id", "means"), data, "left_joined")
+    join_condition = f.expr("order_id = paid AND paid_at BETWEEN at AND at + INTERVAL 1 HOUR")
+    write(orders.join(payments, join_condition, "left").select("order_id", "means"), data, "left_joined")
     shops = spark.read.parquet(f"{data}/in/shops")
     write(orders.join(shops, "shop_id", "left").select("order_id", "region"), data, "with_table")
-    both = orders.select("order_id").union(payments.select("paid"))
-    write(both, data, "united")
+    order_ids = orders.select("order_id").union(payments.select("paid"))
+    write(order_ids, data, "united")
 
 
 def distinct(spark: SparkSession, data: Path) -> None:

@@ -31,9 +31,9 @@ def added_up() -> lineage.Transformation:
     return lineage.Transformation(type="DIRECT", subtype="AGGREGATION")
 
 
-def decides(how: str) -> lineage.Transformation:
+def decides(subtype: str) -> lineage.Transformation:
     """A column that decides about rows."""
-    return lineage.Transformation(type="INDIRECT", subtype=how)
+    return lineage.Transformation(type="INDIRECT", subtype=subtype)
 
 
 def columns(sources: dict[str, Sequence[Source]], rows: Sequence[Source] = ()) -> lineage.ColumnLineageDatasetFacet:
@@ -44,7 +44,10 @@ def columns(sources: dict[str, Sequence[Source]], rows: Sequence[Source] = ()) -
         return lineage.InputField(namespace=namespace, name=name, field=column, transformations=[step])
 
     return lineage.ColumnLineageDatasetFacet(
-        fields={column: lineage.Fields(inputFields=[*map(field, found)]) for column, found in sources.items()},
+        fields={
+            column: lineage.Fields(inputFields=[*map(field, source_columns)])
+            for column, source_columns in sources.items()
+        },
         dataset=[*map(field, rows)],
     )
 

@@ -75,6 +75,6 @@ def _fetch(folder: Path) -> None:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemsError(f"`{' '.join(command)}` failed: {(done.stderr or done.stdout).strip()[-1000:]}")
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    if outcome.returncode:
+        raise SystemsError(f"`{' '.join(command)}` failed: {(outcome.stderr or outcome.stdout).strip()[-1000:]}")

@@ -26,16 +26,28 @@ def postgres() -> Iterator[System]:
     """Run a server with an empty database. The script gets `--jdbc URL`. Raises SystemsError."""
     binaries = _binaries()
     user = _unprivileged_user()
-    before = _by(user)
+    command_prefix = _by(user)
     # Not below build/: the server's user may lack access to the folders above it.
     with tempfile.TemporaryDirectory(prefix="throughline-postgres-") as name:
         folder = Path(name)
         if user:
             shutil.chown(folder, user)
-        _run([*before, str(binaries / "initdb"), "-D", f"{folder}/data", "-U", "spark", "-A", "trust", "--no-sync"])
+        _run(
+            [
+                *command_prefix,
+                str(binaries / "initdb"),
+                "-D",
+                f"{folder}/data",
+                "-U",
+                "spark",
+                "-A",
+                "trust",
+                "--no-sync",
+            ]
+        )
         port = free_port()
         options = ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-p", str(port), "-k", str(folder)]
-        command = [*before, str(binaries / "postgres"), "-D", f"{folder}/data", *options]
+        command = [*command_prefix, str(binaries / "postgres"), "-D", f"{folder}/data", *options]
         with (
             tempfile.TemporaryDirectory(prefix="throughline-postgres-log-") as logs,
             serving("PostgreSQL", command, environment=os.environ, port=port, log=Path(logs) / "postgres.log"),
@@ -73,8 +85,8 @@ def _unprivileged_user() -> str | None:
     """Return the user that runs the server when this process is root's."""
     if os.geteuid():
         return None
-    known = {user.pw_name for user in pwd.getpwall()}
-    user = next((name for name in _UNPRIVILEGED if name in known), None)
+    user_names = {user.pw_name for user in pwd.getpwall()}
+    user = next((name for name in _UNPRIVILEGED if name in user_names), None)
     if user is None or not shutil.which("setpriv"):
         raise SystemsError("PostgreSQL does not run as root, and there is no other user: capture as an ordinary user.")
     return user
@@ -88,7 +100,7 @@ def _by(user: str | None) -> list[str]:
 
 
 def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
-    if done.returncode:
-        raise SystemsError(f"`{' '.join(command)}` failed: {(done.stderr or done.stdout).strip()[-1000:]}")
-    return done.stdout
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+    if outcome.returncode:
+        raise SystemsError(f"`{' '.join(command)}` failed: {(outcome.stderr or outcome.stdout).strip()[-1000:]}")
+    return outcome.stdout

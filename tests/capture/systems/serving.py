@@ -15,8 +15,8 @@ _PATIENCE_SECONDS = 60
 
 def free_port() -> int:
     """Return a port on 127.0.0.1 that is free now."""
-    with listen(0, "a system", "try again") as found:
-        port: int = found.getsockname()[1]
+    with listen(0, "a system", "try again") as bound_socket:
+        port: int = bound_socket.getsockname()[1]
         return port
 
 

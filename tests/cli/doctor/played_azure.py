@@ -74,9 +74,9 @@ class PlayedAzure:
         for begin, answer in self._answers().items():
             if command.startswith(begin):
                 options = dict(pairwise(arguments))
-                whole = json.loads(json.dumps(answer({**options, "all": command})))
-                self.answered.append((arguments, whole))
-                return jmespath.search(options["--query"], whole) if "--query" in options else whole
+                full_answer = json.loads(json.dumps(answer({**options, "all": command})))
+                self.answered.append((arguments, full_answer))
+                return jmespath.search(options["--query"], full_answer) if "--query" in options else full_answer
         raise AssertionError(f"no command that only reads: az {command}")
 
     def _answers(self) -> dict[str, Callable[[dict[str, str]], Any]]:
@@ -88,15 +88,19 @@ class PlayedAzure:
                 "user": {"name": "ann@example.com", "type": "user"},
             },
             "account list": lambda _: [
-                {"id": each, "name": f"Subscription {each[-2:]}", "isDefault": each == SUBSCRIPTION}
-                for each in {SUBSCRIPTION: "", **self.groups}
+                {
+                    "id": subscription_id,
+                    "name": f"Subscription {subscription_id[-2:]}",
+                    "isDefault": subscription_id == SUBSCRIPTION,
+                }
+                for subscription_id in {SUBSCRIPTION: "", **self.groups}
             ],
             "group show": self._group,
             "deployment group list": lambda _: [*self.records, *self._newest()],
             "rest --method get": lambda options: self._get(options["--url"]),
             "rest --method post --resource https://api.loganalytics.io": lambda _: {
                 "tables": [
-                    {"name": "PrimaryResult", "columns": [{"name": each} for each in COLUMNS], "rows": self.rows}
+                    {"name": "PrimaryResult", "columns": [{"name": column} for column in COLUMNS], "rows": self.rows}
                 ]
             },
             "functionapp config appsettings list": self._settings,
@@ -121,19 +125,19 @@ class PlayedAzure:
     def _newest(self) -> list[dict[str, Any]]:
         """The newest deployment, as azd names it, and one of its modules; none where `parameters` are empty."""
         module = deployment("storage-abc", "2026-11-20T10:00:30", {"name": "stlineage"}, {})
-        made = deployment("lineage-1763632800", "2026-11-20T10:01:00", self.parameters, self.outputs)
-        return [module, made] if self.parameters else [module]
+        main_deployment = deployment("lineage-1763632800", "2026-11-20T10:01:00", self.parameters, self.outputs)
+        return [module, main_deployment] if self.parameters else [module]
 
     def _get(self, url: str) -> Any:
         path = url.partition("?")[0]
         other = re.fullmatch(r"/subscriptions/([^/]+)/resourceGroups/([^/]+)", path)
         if other and self.groups.get(other[1]) == other[2]:
             return {"id": path}
-        found = self.resources.get(path)
-        if found is None:
+        resource = self.resources.get(path)
+        if resource is None:
             code = "ResourceGroupNotFound" if other else "ResourceNotFound"
             raise cli_error('Not Found({"error":{"code":"' + code + '","message":"It was not found."}})')
-        return found
+        return resource
 
     def _settings(self, options: dict[str, str]) -> Any:
         held_setting = self.settings["/".join(filter(None, (options["--name"], options.get("--slot"))))]
@@ -183,13 +187,13 @@ def _functions(name: str) -> dict[str, Any]:
     return {
         "value": [
             {
-                "name": f"{name}/{each}",
+                "name": f"{name}/{function_name}",
                 "properties": {
-                    "isDisabled": each in OFF.get(name, ()),
-                    "config": {"bindings": [trigger] if each == "parser_function" else []},
+                    "isDisabled": function_name in OFF.get(name, ()),
+                    "config": {"bindings": [trigger] if function_name == "parser_function" else []},
                 },
             }
-            for each in (("lineage_function",) if name == LINEAGE else FUNCTIONS)
+            for function_name in (("lineage_function",) if name == LINEAGE else FUNCTIONS)
         ],
         "nextLink": None,
     }

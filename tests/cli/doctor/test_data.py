@@ -88,16 +88,18 @@ class HeldTypes:
 def types_of(change: dict[str, Any] | None) -> list[CheckResult]:
     """The finding for a catalog whose hive_table is missing or changed."""
     names = [{"name": name, "category": "ENTITY"} for name in ("Asset", "DataSet", "Process")]
-    ours: list[Any] = [
+    own_types: list[Any] = [
         wanted_type for wanted_type in wanted_types() if change is not None or wanted_type["name"] != "hive_table"
     ]
-    ours = [each | (change or {}) if each["name"] == "hive_table" else each for each in ours]
-    held_types: Any = HeldTypes(definitions=(*names, *ours))
+    own_types = [
+        definition | (change or {}) if definition["name"] == "hive_table" else definition for definition in own_types
+    ]
+    held_types: Any = HeldTypes(definitions=(*names, *own_types))
     return list(check_types(replace(parts(), types=held_types)))
 
 
 def test_types_that_few_need_and_not_every_purview_has_are_not_missed() -> None:
-    held: Any = HeldTypes(
+    held_types: Any = HeldTypes(
         definitions=(
             *({"name": name, "category": "ENTITY"} for name in ("Asset", "DataSet", "Process")),
             *(
@@ -107,7 +109,7 @@ def test_types_that_few_need_and_not_every_purview_has_are_not_missed() -> None:
             ),
         )
     )
-    (finding,) = check_types(replace(parts(), types=held))
+    (finding,) = check_types(replace(parts(), types=held_types))
     assert finding.code == ""
 
 
@@ -119,12 +121,12 @@ def refused_process() -> list[CheckResult]:
     return counts_of(storage)
 
 
-def settings_of(here: dict[str, str], recorded: dict[str, str]) -> list[CheckResult]:
+def settings_of(local_settings: dict[str, str], recorded: dict[str, str]) -> list[CheckResult]:
     """The finding where the functions recorded these settings and the shell has others."""
     worker = parts()
     record_settings(worker.storage, recorded)
     with pytest.MonkeyPatch.context() as environment:
-        for name, value in here.items():
+        for name, value in local_settings.items():
             environment.setenv(name, value)
         return list(check_settings(worker))
 
@@ -224,10 +226,16 @@ def refused_by_catalog() -> list[CheckResult]:
 
 
 def catalog_of(
-    account: PurviewAccount, *known: str, collection: str = "", catalog: MemoryCatalog | None = None, of: str = ""
+    account: PurviewAccount,
+    *known_hosts: str,
+    collection: str = "",
+    catalog: MemoryCatalog | None = None,
+    worker_host: str = "",
 ) -> list[CheckResult]:
     deployment = parts(account=account, collection=collection, catalog=catalog)
-    return list(check_catalog(deployment, worker=of, resolve=lambda host: host in known if known else True))
+    return list(
+        check_catalog(deployment, worker=worker_host, resolve=lambda host: host in known_hosts if known_hosts else True)
+    )
 
 
 ROOT = Collection(name="root", shown="Root")
@@ -279,10 +287,10 @@ def receiver_not_listening(url: str = "http://127.0.0.1:9") -> list[CheckResult]
     return followed(parts(), Sender(url=url).send, url=url)
 
 
-def machine(**what: Any) -> list[CheckResult]:
+def machine(**facts: Any) -> list[CheckResult]:
     """A machine without problems except the given ones."""
     well: dict[str, Any] = {"java_of": java_21}
-    return list(check_machine(local=True, **{**well, **what}))
+    return list(check_machine(local=True, **{**well, **facts}))
 
 
 def java_21(_: JavaNeed) -> JavaHome:
@@ -347,7 +355,7 @@ CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
         "throughline purview grant --account pv --collection pv --principal ann --role purview-reader",
     ),
     "catalog-roles-hidden": (
-        lambda: catalog_of(BELOW, of="w"),
+        lambda: catalog_of(BELOW, worker_host="w"),
         "throughline purview grant --account pv --collection pv --principal w --role purview-reader --plan",
     ),
     "collection-wrong": (lambda: catalog_of(READY, collection="Root"), "export THROUGHLINE_COLLECTION=root"),

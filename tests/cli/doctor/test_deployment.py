@@ -103,9 +103,9 @@ def failing(pattern: str, error: str) -> Change:
 
 def switched(app: str, function: str, *, off: bool) -> Change:
     def change(azure: PlayedAzure, _: Root) -> None:
-        for each in azure.resources[f"{SITES[app]}/functions"]["value"]:
-            if each["name"] == f"{app}/{function}":
-                each["properties"]["isDisabled"] = off
+        for site_function in azure.resources[f"{SITES[app]}/functions"]["value"]:
+            if site_function["name"] == f"{app}/{function}":
+                site_function["properties"]["isDisabled"] = off
 
     return change
 
@@ -119,8 +119,8 @@ def no_account(azure: PlayedAzure, _: Root) -> None:
 
 
 def another_package(azure: PlayedAzure, _: Root) -> None:
-    for each in azure.resources[f"{SITES[WORKER]}/functions"]["value"]:
-        for binding in each["properties"]["config"]["bindings"]:
+    for site_function in azure.resources[f"{SITES[WORKER]}/functions"]["value"]:
+        for binding in site_function["properties"]["config"]["bindings"]:
             binding.update(type="queueTrigger", queueName="new-events")
 
 
@@ -177,7 +177,7 @@ def secret(status: str) -> Change:
 
 def no_queue_role(azure: PlayedAzure, _: Root) -> None:
     held_role = azure.roles[PRINCIPALS[WORKER]]
-    held_role[:] = [each for each in held_role if "974c5e8b" not in each["roleDefinitionId"]]
+    held_role[:] = [assignment for assignment in held_role if "974c5e8b" not in assignment["roleDefinitionId"]]
 
 
 def no_output(name: str) -> Change:
@@ -317,27 +317,27 @@ CASES: dict[str, Case] = {
 def test_a_failure_is_reported_with_its_command(code: str, root: Root) -> None:
     each, azure = CASES[code], healthy(root.url)
     each.change(azure, root)
-    found, _ = check(azure)
-    wrong = [finding for finding in found if not finding.good]
+    findings, _ = check(azure)
+    wrong = [finding for finding in findings if not finding.good]
     named = [finding for finding in wrong if finding.code == code]
     assert named, wrong
     assert {finding.code for finding in wrong} <= {code, *each.besides}, wrong
     assert all(finding.state is each.state for finding in named)
     assert any(each.command in finding.command for finding in named), [finding.command for finding in named]
     assert named[0].means
-    assert SECRET not in str(found)
+    assert SECRET not in str(findings)
 
 
 def test_a_healthy_deployment_has_only_good_findings(root: Root) -> None:
     azure = healthy(root.url)
-    found, deployed = check(azure)
-    assert [finding for finding in found if not finding.good] == []
+    findings, deployed = check(azure)
+    assert [finding for finding in findings if not finding.good] == []
     assert deployed
     assert deployed.outputs["RECEIVER_NAME"] == RECEIVER
     assert {"sign-in", "deployment", "receiver", "worker", "Event Grid", "delivery", "alerts"} <= {
-        finding.subject for finding in found
+        finding.subject for finding in findings
     }
-    assert SECRET not in str(found)
+    assert SECRET not in str(findings)
 
 
 def auth(**properties: Any) -> Change:
@@ -350,8 +350,8 @@ def only_the_tenant(azure: PlayedAzure, _: Root) -> None:
 
 
 def no_reader(azure: PlayedAzure, _: Root) -> None:
-    held = azure.roles[PRINCIPALS[LINEAGE]]
-    held[:] = [each for each in held if "2a2b9908" not in each["roleDefinitionId"]]
+    assignments = azure.roles[PRINCIPALS[LINEAGE]]
+    assignments[:] = [assignment for assignment in assignments if "2a2b9908" not in assignment["roleDefinitionId"]]
 
 
 OF_PAGE: dict[str, tuple[Change, str, str]] = {
@@ -374,24 +374,24 @@ OF_PAGE: dict[str, tuple[Change, str, str]] = {
 def test_the_app_of_the_lineage_page_is_checked_where_there_is_one(code: str, root: Root) -> None:
     change, subject, command = OF_PAGE[code]
     azure = with_lineage(healthy(root.url))
-    found, _ = check(azure)
-    assert [finding for finding in found if not finding.good] == []
+    findings, _ = check(azure)
+    assert [finding for finding in findings if not finding.good] == []
     assert {"lineage", "lineage's roles", "lineage's host", "lineage sign-in"} <= {
-        check_result.subject for check_result in found
+        check_result.subject for check_result in findings
     }
     azure = with_lineage(healthy(root.url))
     change(azure, root)
-    found, _ = check(azure)
-    (wrong,) = [check_result for check_result in found if check_result.code == code]
+    findings, _ = check(azure)
+    (wrong,) = [check_result for check_result in findings if check_result.code == code]
     assert (wrong.subject, command in wrong.command) == (subject, True), wrong
-    assert SECRET not in str(found)
+    assert SECRET not in str(findings)
 
 
 def test_a_deployment_that_was_never_good_is_reported_with_its_reason(root: Root) -> None:
     azure = healthy(root.url)
     never_good(azure, root)
-    found, deployed = check(azure)
-    (wrong,) = [finding for finding in found if not finding.good]
+    findings, deployed = check(azure)
+    (wrong,) = [finding for finding in findings if not finding.good]
     assert (wrong.code, deployed) == ("deployment-failed", None)
     assert "DeploymentFailed: At least one resource" in wrong.found
 
@@ -400,22 +400,22 @@ def test_one_of_several_environments_is_checked_by_its_name(root: Root) -> None:
     azure = healthy(root.url)
     another_environment(azure, root)
     no_queue_role(azure, root)
-    found, deployed = check(azure, environment="lineage")
+    findings, deployed = check(azure, environment="lineage")
     assert deployed
     assert deployed.name == "lineage-1763632800", "named by azd"
-    assert [finding.code for finding in found if not finding.good] == ["role-missing"]
+    assert [finding.code for finding in findings if not finding.good] == ["role-missing"]
     azure.resources.pop(TOPIC)
-    found, _ = check(azure, environment="lineage", subscription="Prod 1")
+    findings, _ = check(azure, environment="lineage", subscription="Prod 1")
     assert any(
-        check_result.command == f"{TEMPLATE} --environment lineage --subscription 'Prod 1'" for check_result in found
+        check_result.command == f"{TEMPLATE} --environment lineage --subscription 'Prod 1'" for check_result in findings
     )
 
 
 def test_settings_of_the_slot_are_checked_because_a_swap_brings_them_to_production(root: Root) -> None:
     azure = healthy(root.url)
     setting(f"{RECEIVER}/staging", "AzureWebJobsStorage__clientId", "another")(azure, root)
-    found, _ = check(azure)
-    (wrong,) = [finding for finding in found if not finding.good]
+    findings, _ = check(azure)
+    (wrong,) = [finding for finding in findings if not finding.good]
     assert (wrong.code, wrong.subject) == ("setting-differs", "receiver's settings in slot staging")
 
 
@@ -424,19 +424,19 @@ def test_an_action_group_that_no_rule_names_is_nobody_s(root: Root) -> None:
     azure = healthy(root.url)
     azure.resources[f"{INSIGHTS}/scheduledQueryRules"]["value"][0]["properties"]["actions"]["actionGroups"] = []
     azure.parameters["alertEmail"] = ""
-    found, _ = check(azure)
-    (wrong,) = [finding for finding in found if not finding.good]
+    findings, _ = check(azure)
+    (wrong,) = [finding for finding in findings if not finding.good]
     assert (wrong.code, wrong.command) == ("alerts-unheard", f"{TEMPLATE} --set alertEmail=YOU@EXAMPLE.COM")
 
 
 def test_a_deployment_with_a_queue_is_good_and_has_a_poison_queue_of_its_own(root: Root) -> None:
     azure = healthy(root.url)
     by_queue(azure, root)
-    found, _ = check(azure)
-    assert [finding for finding in found if not finding.good] == []
+    findings, _ = check(azure)
+    assert [finding for finding in findings if not finding.good] == []
     azure.poison = 1
-    found, _ = check(azure)
-    (wrong,) = [finding for finding in found if not finding.good]
+    findings, _ = check(azure)
+    (wrong,) = [finding for finding in findings if not finding.good]
     assert "--queue-name new-events-poison" in wrong.command
 
 
@@ -447,24 +447,24 @@ def test_a_flex_app_needs_no_always_on_and_has_python_in_its_function_app_config
         azure.resources[f"{path}/config/web"]["properties"] = {"linuxFxVersion": "", "alwaysOn": False}
         for name in ("FUNCTIONS_WORKER_RUNTIME", "FUNCTIONS_EXTENSION_VERSION", "WEBSITE_RUN_FROM_PACKAGE"):
             azure.settings[app].pop(name)
-    found, _ = check(azure)
-    assert [finding for finding in found if not finding.good] == []
+    findings, _ = check(azure)
+    assert [finding for finding in findings if not finding.good] == []
 
 
 def test_a_role_granted_above_the_account_is_accepted(root: Root) -> None:
     azure = healthy(root.url)
-    for held in azure.roles.values():
-        for each in held:
-            each["scope"] = BASE.lower()
-    found, _ = check(azure)
-    assert [finding for finding in found if not finding.good] == []
+    for assignments in azure.roles.values():
+        for assignment in assignments:
+            assignment["scope"] = BASE.lower()
+    findings, _ = check(azure)
+    assert [finding for finding in findings if not finding.good] == []
 
 
 def test_a_failed_start_is_also_detected_in_the_log(root: Root) -> None:
     azure = healthy(root.url)
     logged(row("startup", times=9, text=f"A host error has occurred during startup operation 'x'. {ROLE}"))(azure, root)
-    found, _ = check(azure)
-    (wrong,) = [finding for finding in found if not finding.good]
+    findings, _ = check(azure)
+    (wrong,) = [finding for finding in findings if not finding.good]
     assert (wrong.code, wrong.subject) == ("host-role", "worker's log")
     assert wrong.found.startswith("Host.Startup[515], 9 times in an hour")
 
@@ -472,8 +472,8 @@ def test_a_failed_start_is_also_detected_in_the_log(root: Root) -> None:
 def test_a_host_that_keeps_restarting_is_also_detected_in_the_log(root: Root) -> None:
     azure = healthy(root.url)
     logged(row("ended", times=40), row("ended", RECEIVER, times=2))(azure, root)
-    found, _ = check(azure)
-    assert [(check_result.code, check_result.subject) for check_result in found if not check_result.good] == [
+    findings, _ = check(azure)
+    assert [(check_result.code, check_result.subject) for check_result in findings if not check_result.good] == [
         ("host-restarts", "worker's log")
     ]
 
@@ -487,16 +487,16 @@ def test_a_host_that_has_just_started_is_checked_again(root: Root) -> None:
         waits.append(seconds)
         host(WORKER, processUptime=21_000 + int(seconds * 1000))(azure, root)
 
-    found = list(check_deployment(azure, DeploymentQuery(group=GROUP, pause=pause)))
-    assert [finding for finding in found if not finding.good] == []
+    findings = list(check_deployment(azure, DeploymentQuery(group=GROUP, pause=pause)))
+    assert [finding for finding in findings if not finding.good] == []
     assert len(waits) == 1
 
 
 def test_printed_commands_name_the_requested_subscription(root: Root) -> None:
     azure = healthy(root.url)
     no_queue_role(azure, root)
-    found, _ = check(azure, subscription="Prod 1")
-    (wrong,) = [finding for finding in found if not finding.good]
+    findings, _ = check(azure, subscription="Prod 1")
+    (wrong,) = [finding for finding in findings if not finding.good]
     assert wrong.command.endswith("--subscription 'Prod 1'")
 
 
@@ -504,18 +504,18 @@ def test_a_failing_check_does_not_hide_the_other_findings(root: Root) -> None:
     azure = healthy(root.url)
     failing("role assignment list", "(InternalServerError) Something broke.")(azure, root)
     no_sweeps(azure, root)
-    found, _ = check(azure)
-    assert {finding.code for finding in found if not finding.good} == {"azure-error", "sweeper-silent"}
+    findings, _ = check(azure)
+    assert {finding.code for finding in findings if not finding.good} == {"azure-error", "sweeper-silent"}
 
 
 def test_check_reads_all_pages_of_an_answer(root: Root) -> None:
     azure = healthy(root.url)
     path = f"{SITES[WORKER]}/functions"
-    both = azure.resources[path]["value"]
-    azure.resources[path] = {"value": both[:2], "nextLink": "https://management.azure.com/next"}
-    azure.resources["https://management.azure.com/next"] = {"value": both[2:], "nextLink": None}
-    found, _ = check(azure)
-    assert [finding for finding in found if not finding.good] == []
+    entries = azure.resources[path]["value"]
+    azure.resources[path] = {"value": entries[:2], "nextLink": "https://management.azure.com/next"}
+    azure.resources["https://management.azure.com/next"] = {"value": entries[2:], "nextLink": None}
+    findings, _ = check(azure)
+    assert [finding for finding in findings if not finding.good] == []
 
 
 READS = re.compile(
@@ -529,14 +529,14 @@ def test_the_check_calls_only_commands_that_read(root: Root) -> None:
     azure = healthy(root.url)
     check(azure)
     assert [call for call in azure.calls if not READS.match(" ".join(call))] == []
-    asked = [call for call in azure.calls if "keys" in call or "appsettings" in call]
-    assert asked
-    assert all("--query" in call for call in asked), "az itself leaves out possible secrets"
+    setting_calls = [call for call in azure.calls if "keys" in call or "appsettings" in call]
+    assert setting_calls
+    assert all("--query" in call for call in setting_calls), "az itself leaves out possible secrets"
 
 
 def test_every_rule_about_azure_has_a_case() -> None:
-    about = ("Into Azure", "The deployment", "The apps", "The host", "Delivery of events")
-    rules = {rule.code for section in about for rule in SECTIONS[section]}
+    sections = ("Into Azure", "The deployment", "The apps", "The host", "Delivery of events")
+    rules = {rule.code for section in sections for rule in SECTIONS[section]}
     assert rules - set(CASES) - set(OF_PAGE) == {"az-missing"}, (
         "that one needs a machine without az: test_doctor_command"
     )
@@ -546,19 +546,19 @@ def test_every_rule_about_azure_has_a_case() -> None:
 def test_an_account_closed_by_network_rules_alone_is_reported_as_closed(index: int, root: Root) -> None:
     azure = healthy(root.url)
     account(index, networkAcls={"defaultAction": "Deny"})(azure, root)
-    found, _ = check(azure)
-    assert [finding.code for finding in found if not finding.good] == ["account-closed"]
+    findings, _ = check(azure)
+    assert [finding.code for finding in findings if not finding.good] == ["account-closed"]
     for path in SITES.values():
         azure.resources[path]["properties"]["virtualNetworkSubnetId"] = "/subnets/apps"
-    found, _ = check(azure)
-    assert [finding for finding in found if not finding.good] == []
+    findings, _ = check(azure)
+    assert [finding for finding in findings if not finding.good] == []
 
 
 def test_an_app_with_the_same_host_id_as_its_slot_is_reported(root: Root) -> None:
     azure = healthy(root.url)
     azure.settings[RECEIVER].pop("AzureFunctionsWebHost__hostid")
-    found, _ = check(azure)
-    (wrong,) = [finding for finding in found if not finding.good]
+    findings, _ = check(azure)
+    (wrong,) = [finding for finding in findings if not finding.good]
     assert wrong.code == "setting-missing"
     assert wrong.found == "AzureFunctionsWebHost__hostid is not set"
 
@@ -584,8 +584,8 @@ def test_a_role_is_checked_at_the_scope_given_by_the_table_of_roles(
     azure = healthy(root.url)
     _, deployed = check(azure)
     assert deployed
-    found = [needed["scope"] for needed in needed_roles(deployed, "worker", [{**GRANT, **grant}])]
-    assert found == ([scope] if scope else [])
+    scopes = [needed["scope"] for needed in needed_roles(deployed, "worker", [{**GRANT, **grant}])]
+    assert scopes == ([scope] if scope else [])
 
 
 def test_every_grant_in_the_table_of_roles_has_a_scope(root: Root) -> None:

@@ -28,9 +28,9 @@ from throughline.cli.main import app
 
 @pytest.fixture(scope="module")
 def root() -> Iterator[Root]:
-    found = Root()
-    yield found
-    found.close()
+    azure_root = Root()
+    yield azure_root
+    azure_root.close()
 
 
 def stand_in(folder: Path, azure: PlayedAzure) -> AzureStandIn:
@@ -66,12 +66,12 @@ def run(program: AzureStandIn, *arguments: str) -> Result:
 
 def test_a_healthy_deployment_ends_with_0_and_only_good_lines(tmp_path: Path, root: Root) -> None:
     program = stand_in(tmp_path / "bin", healthy(root.url))
-    done = run(program, "--group", GROUP)
-    assert done.exit_code == 0, done.output
-    assert all(line.startswith("good") for line in done.output.splitlines()), done.output
-    assert "deployment  lineage-1763632800 in rg-lineage: 8 outputs" in done.output, "by azd's name"
-    assert "storage  answers" in done.output, "the data is looked at too"
-    assert SECRET not in done.output
+    result = run(program, "--group", GROUP)
+    assert result.exit_code == 0, result.output
+    assert all(line.startswith("good") for line in result.output.splitlines()), result.output
+    assert "deployment  lineage-1763632800 in rg-lineage: 8 outputs" in result.output, "by azd's name"
+    assert "storage  answers" in result.output, "the data is looked at too"
+    assert SECRET not in result.output
     assert len(program.calls) < 45, "each call of az takes a second"
 
 
@@ -118,8 +118,8 @@ def test_a_bad_finding_is_shown_with_meaning_code_and_command(root: Root, capsys
     azure.resources.pop(EVENTS)
     assert reported(azure, as_json=False) == 1
     lines = capsys.readouterr().out.splitlines()
-    at = lines.index("bad   Event Grid  no subscription 'events'")
-    meaning, command = lines[at + 1 : at + 3]
+    index = lines.index("bad   Event Grid  no subscription 'events'")
+    meaning, command = lines[index + 1 : index + 3]
     assert meaning.startswith("      The second step of the deployment")
     assert meaning.endswith("(subscription-missing)")
     assert command.strip() == f"python3 -m throughline.cli.deploy {GROUP}"
@@ -127,15 +127,15 @@ def test_a_bad_finding_is_shown_with_meaning_code_and_command(root: Root, capsys
 
 def test_a_missing_az_and_a_missing_sign_in_are_reported(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    done = CliRunner().invoke(app, ["doctor", "--group", GROUP], env={"PATH": str(tmp_path / "empty")})
-    assert done.exit_code == 1
-    assert "(az-missing)" in done.output
-    assert "pipx install azure-cli" in done.output
+    result = CliRunner().invoke(app, ["doctor", "--group", GROUP], env={"PATH": str(tmp_path / "empty")})
+    assert result.exit_code == 1
+    assert "(az-missing)" in result.output
+    assert "pipx install azure-cli" in result.output
     program = AzureStandIn(tmp_path / "bin")
     program.answer("account show", Failure(message="Please run 'az login' to setup account."))
-    done = run(program, "--group", GROUP, "--json")
-    assert [finding["code"] for finding in json.loads(done.stdout)["findings"]] == ["", "az-signed-out"]
-    assert done.exit_code == 1
+    result = run(program, "--group", GROUP, "--json")
+    assert [finding["code"] for finding in json.loads(result.stdout)["findings"]] == ["", "az-signed-out"]
+    assert result.exit_code == 1
 
 
 def test_a_canary_of_a_deployment_gets_key_and_token_by_az(tmp_path: Path) -> None:
@@ -147,25 +147,25 @@ def test_a_canary_of_a_deployment_gets_key_and_token_by_az(tmp_path: Path) -> No
         program.answer("functionapp keys list", {"functionKeys": {"default": SECRET}, "masterKey": "m"})
         program.answer("account get-access-token", {"accessToken": TOKEN}, scope="api://client-id/.default")
         for command in (("canary",), ("doctor", "--listener")):
-            done = CliRunner().invoke(
+            result = CliRunner().invoke(
                 app, [*command, "--group", GROUP], obj=parts.worker, env=program.environment(COLUMNS="80")
             )
-            assert done.exit_code == 0, done.output
-            assert "the process is gone" in done.output
-            assert SECRET not in done.output
+            assert result.exit_code == 0, result.output
+            assert "the process is gone" in result.output
+            assert SECRET not in result.output
     assert parts.catalog.processes == {}
     program.answer("account get-access-token", Failure(message="AADSTS65001: no consent", exit_code=1))
-    done = CliRunner().invoke(app, ["canary", "--group", GROUP], obj=parts.worker, env=program.environment())
-    assert done.exit_code == 1
-    assert "allow the Azure CLI in the registration" in " ".join(done.output.split())
-    done = CliRunner().invoke(app, ["canary", "--group", "elsewhere"], obj=parts.worker, env=program.environment())
-    assert done.exit_code == 1
-    assert "az" in done.output
+    result = CliRunner().invoke(app, ["canary", "--group", GROUP], obj=parts.worker, env=program.environment())
+    assert result.exit_code == 1
+    assert "allow the Azure CLI in the registration" in " ".join(result.output.split())
+    result = CliRunner().invoke(app, ["canary", "--group", "elsewhere"], obj=parts.worker, env=program.environment())
+    assert result.exit_code == 1
+    assert "az" in result.output
 
 
 def test_help_fits_80_columns_and_shows_each_example_on_a_line() -> None:
-    done = CliRunner().invoke(app, ["doctor", "--help"], env={"COLUMNS": "80", "TERM": "dumb"})
-    lines = [line.rstrip() for line in done.output.splitlines()]
+    result = CliRunner().invoke(app, ["doctor", "--help"], env={"COLUMNS": "80", "TERM": "dumb"})
+    lines = [line.rstrip() for line in result.output.splitlines()]
     assert max(map(len, lines)) <= 80
     for example in (
         "throughline doctor --listener",

@@ -42,8 +42,8 @@ def test_a_trial_run_is_in_no_list_even_while_its_process_stays() -> None:
     parts = Parts()
     for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/b"]))):
         settle(parts.storage, place)
-    left = followed(parts, refused="FAIL")
-    assert [hop.problem for hop in left if hop.problem] == ["trial-left"]
+    hops = followed(parts, refused="FAIL")
+    assert [hop.problem for hop in hops if hop.problem] == ["trial-left"]
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     assert sum(map(is_check, parts.catalog.processes)) == 1
     assert {dataset.name for dataset in document_of_record(parts.storage, parts.worker.publishing).datasets} == {
@@ -55,10 +55,10 @@ def test_a_trial_run_is_in_no_list_even_while_its_process_stays() -> None:
     ]
     assert "throughlinecheck" not in parts.run("search", "t", "--json").output
     listed = json.loads(parts.run("events", "--json").stdout)["events"]
-    assert [each["job"] for each in listed] == ["app.adaptive_spark_plan.out"]
-    own = json.loads(parts.run("events", "--job", "throughline_check*", "--json").stdout)
-    assert own["count"] == 2
-    assert parts.run("run", own["events"][0]["run_id"]).exit_code == 0
+    assert [entry["job"] for entry in listed] == ["app.adaptive_spark_plan.out"]
+    own_events = json.loads(parts.run("events", "--job", "throughline_check*", "--json").stdout)
+    assert own_events["count"] == 2
+    assert parts.run("run", own_events["events"][0]["run_id"]).exit_code == 0
 
 
 def test_a_trial_run_is_not_in_the_lake(sail_process: ProcessOfCommands, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_trial_run_is_not_in_the_lake(sail_process: ProcessOfCommands, tmp_pat
     lines = (trial.bodies[COMPLETE], packed(body(inputs=["/a"], outputs=["/b"])))
     (tmp_path / "events" / "a.jsonl").write_bytes(b"\n".join(lines))
     lake = ("--lake", tmp_path / "lake")
-    done = sail_process.run("lake", "run", tmp_path / "events", *lake, "--engine", "sail")
-    assert done.returncode == 0, done.stderr
+    outcome = sail_process.run("lake", "run", tmp_path / "events", *lake, "--engine", "sail")
+    assert outcome.returncode == 0, outcome.stderr
     command_result = sail_process.run("lake", "coverage", "--level", "asset", "--json", *lake)
-    assert sorted(each["name"] for each in json.loads(command_result.stdout)) == ["file:///a", "file:///b"]
+    assert sorted(entry["name"] for entry in json.loads(command_result.stdout)) == ["file:///a", "file:///b"]

@@ -70,10 +70,10 @@ class Catalog(MemoryCatalog):
         return super().create_assets(assets)
 
     def search_all(self, texts: Sequence[str]) -> dict[str, tuple[Node, ...]] | None:
-        found = super().search_all(texts) or {}
+        nodes_by_text = super().search_all(texts) or {}
         if self.wrong == "refuses search":
             raise CatalogRefused(status=400, code="InvalidQuery", detail="x")
-        return {text: nodes[1:] if self.wrong == "search" else nodes for text, nodes in found.items()}
+        return {text: nodes[1:] if self.wrong == "search" else nodes for text, nodes in nodes_by_text.items()}
 
     def remove(self, guids: Sequence[str]) -> None:
         if self.wrong != "keeps":
@@ -210,7 +210,7 @@ def agreed(_: Proof) -> bool:
     return True
 
 
-def tried(case: Case, *only: str, agrees: Callable[[Proof], bool] = agreed) -> dict[str, ClaimResult]:
+def tried(case: Case, *claim_ids: str, agrees: Callable[[Proof], bool] = agreed) -> dict[str, ClaimResult]:
     """The results of the claims of these ids, of all where none is named."""
     subscription = PlayedSubscription(**case.subscription)
     case.change(subscription)
@@ -223,7 +223,9 @@ def tried(case: Case, *only: str, agrees: Callable[[Proof], bool] = agreed) -> d
 
     folded = subscription.folds
     with subscription.trial(parts, unlimited=unlimited, patience=5.0 if folded else 0.0) as trial:
-        results = {claim_result.claim.id: claim_result for claim_result in prove(trial, chosen(only), OPTIONS, agrees)}
+        results = {
+            claim_result.claim.id: claim_result for claim_result in prove(trial, chosen(claim_ids), OPTIONS, agrees)
+        }
     assert subscription.receiver.places[PRODUCTION].package == OLD, "the swap was put back"
     assert subscription.stopped is None, "the receiver was started again"
     return results
@@ -250,8 +252,8 @@ def test_the_other_shapes_are_proved_too(claim: str, change: Callable[[PlayedSub
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.claim}: {case.reason}")
 def test_a_claim_that_is_planted_wrong_is_refuted(case: Case) -> None:
-    only = (case.claim,) if case.claim != "clean-up" else ("canary", "columns")
-    evidence = tried(case, *only)[case.claim].evidence
+    claim_ids = (case.claim,) if case.claim != "clean-up" else ("canary", "columns")
+    evidence = tried(case, *claim_ids)[case.claim].evidence
     assert evidence.verdict is Verdict.REFUTED, evidence
     assert case.reason in evidence.reason
 
@@ -263,10 +265,10 @@ def test_every_proof_of_the_claims_exists_and_each_claim_of_it_is_planted() -> N
 
 
 def test_nothing_disturbs_that_was_not_agreed_to() -> None:
-    asked = []
+    proof_names = []
 
     def refuses(proof: Proof) -> bool:
-        asked.append(proof.name)
+        proof_names.append(proof.name)
         return False
 
     subscription = PlayedSubscription()
@@ -275,7 +277,7 @@ def test_nothing_disturbs_that_was_not_agreed_to() -> None:
     reasons = {
         claim_result.claim.id: claim_result.evidence.reason for claim_result in results if claim_result.claim.proof
     }
-    assert asked == ["swap", "stopped"]
+    assert proof_names == ["swap", "stopped"]
     assert (reasons["swap"], reasons["alerts"]) == ("it was not agreed to",) * 2
     assert (reasons["columns"], reasons["throttling"]) == ("it needs --purview", "it needs --throttle")
     assert not [call for call in subscription.calls if " stop " in call or "swap" in call]
@@ -329,10 +331,10 @@ def test_a_receiver_out_of_reach_refutes_nothing() -> None:
     subscription = PlayedSubscription()
     with subscription.trial() as trial:
         subscription.stopped = datetime.now(UTC)
-        away = replace(trial, sender=Sender(url="http://127.0.0.1:9"))
+        unreachable_trial = replace(trial, sender=Sender(url="http://127.0.0.1:9"))
         results = {
             claim_result.claim.id: claim_result.evidence
-            for claim_result in prove(away, chosen(["keys", "canary"]), OPTIONS, agreed)
+            for claim_result in prove(unreachable_trial, chosen(["keys", "canary"]), OPTIONS, agreed)
         }
     assert {results[name].verdict for name in ("keys", "entra", "canary", "event-grid")} == {Verdict.NOT_RUN}
 
@@ -353,9 +355,9 @@ def context_of_trial() -> ProofContext:
     ],
 )
 def test_a_report_names_nothing_of_a_company(text: str) -> None:
-    shown = anonymous(text, context_of_trial().deployed)
+    anonymous_text = anonymous(text, context_of_trial().deployed)
     for name in ("pv.", "stlineage", RECEIVER, GROUP, "contoso", "secretsecret"):
-        assert name not in shown
+        assert name not in anonymous_text
 
 
 def test_an_unknown_claim_and_one_for_people_are_refused() -> None:

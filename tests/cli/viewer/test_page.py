@@ -17,9 +17,9 @@ SCRIPT_INJECTION = "</script><script>alert(1)</script>"
 
 
 def part(html: str, pattern: str) -> str:
-    found = re.search(pattern, html, re.DOTALL)
-    assert found
-    return found.group(1)
+    match = re.search(pattern, html, re.DOTALL)
+    assert match
+    return match.group(1)
 
 
 def test_the_page_contains_its_document_and_loads_no_resources() -> None:

@@ -78,8 +78,8 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """main.bicep, compiled."""
     target = tmp_path_factory.mktemp("bicep") / "main.json"
-    done = bicep("build", INFRA / "main.bicep", "--outfile", target)
-    assert done.returncode == 0, done.stderr
+    outcome = bicep("build", INFRA / "main.bicep", "--outfile", target)
+    assert outcome.returncode == 0, outcome.stderr
     return target
 
 

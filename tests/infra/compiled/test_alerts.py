@@ -28,9 +28,9 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
 
 def rule(snapshot: Snapshot, kind: str, name: str) -> Mapping[str, Any]:
     (properties,) = [
-        each["properties"]
-        for each in snapshot.of(f"Microsoft.Insights/{kind}")
-        if each["name"] == f"throughline-lineage-{name}"
+        resource["properties"]
+        for resource in snapshot.of(f"Microsoft.Insights/{kind}")
+        if resource["name"] == f"throughline-lineage-{name}"
     ]
     assert isinstance(properties, Mapping)
     return properties
@@ -55,11 +55,11 @@ def raised_by_record(properties: Mapping[str, Any], record: Mapping[str, Any]) -
         return str(part.get("value", "") if isinstance(part, Mapping) else part).casefold()
 
     def holds(condition: Mapping[str, Any]) -> bool:
-        wanted = condition.get("containsAny") or [condition["equals"]]
-        return value(condition["field"]) in [each.casefold() for each in wanted]
+        accepted_values = condition.get("containsAny") or [condition["equals"]]
+        return value(condition["field"]) in [text.casefold() for text in accepted_values]
 
     inside = any(record["resourceId"].casefold().startswith(scope.casefold()) for scope in properties["scopes"])
-    return inside and all(holds(each) for each in properties["condition"]["allOf"])
+    return inside and all(holds(condition) for condition in properties["condition"]["allOf"])
 
 
 METRICS = {
@@ -122,22 +122,22 @@ RECORDS = {
 def test_a_row_of_the_activity_log_raises_the_alert(
     record: Mapping[str, Any], alerts: set[str], variant: Variant
 ) -> None:
-    found = variant("closed"), variant("default")
-    for each in found:
-        rules = {name: rule(each, "activityLogAlerts", name) for name in ("resource-health", "receiver-stopped")}
+    snapshots = variant("closed"), variant("default")
+    for snapshot in snapshots:
+        rules = {name: rule(snapshot, "activityLogAlerts", name) for name in ("resource-health", "receiver-stopped")}
         assert {name for name, properties in rules.items() if raised_by_record(properties, record)} == alerts
 
 
 def test_the_receiver_s_address_is_called_from_three_places_without_a_key(variant: Variant) -> None:
     """The host's 401 comes before any of our code, so nothing is stored; 403 is a stopped app, 503 one in error."""
-    found = variant("default")
-    (test,) = found.of("Microsoft.Insights/webtests")
+    snapshot = variant("default")
+    (test,) = snapshot.of("Microsoft.Insights/webtests")
     properties = test["properties"]
     assert (properties["Request"]["HttpVerb"], properties["ValidationRules"]["ExpectedHttpStatusCode"]) == ("POST", 401)
     assert "Headers" not in properties["Request"]
     assert properties["Request"]["RequestUrl"].endswith("/api/v1/lineage']") or "api/v1/lineage" in str(properties)
     assert (properties["Frequency"], len(properties["Locations"]), properties["RetryEnabled"]) == (300, 3, True)
-    down = rule(found, "metricAlerts", "receiver-down")
+    down = rule(snapshot, "metricAlerts", "receiver-down")
     assert (down["severity"], down["windowSize"], down["criteria"]["failedLocationCount"]) == (0, "PT5M", 2)
     assert down["criteria"]["webTestId"] == test["id"]
 
@@ -151,36 +151,36 @@ def test_no_test_calls_a_receiver_that_the_internet_does_not_reach(name: str, va
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_the_platform_looks_at_each_instance_of_the_receiver(name: str, variant: Variant) -> None:
-    found = variant(name)
+    snapshot = variant(name)
     flex = VARIANTS[name].get("plan") == "flex"
-    bodies = [found.body("receiver"), *(each["properties"] for each in found.of("Microsoft.Web/sites/slots"))]
+    bodies = [snapshot.body("receiver"), *(slot["properties"] for slot in snapshot.of("Microsoft.Web/sites/slots"))]
     for body in bodies:
         assert body["siteConfig"].get("healthCheckPath") == (None if flex else "/")
-    assert "healthCheckPath" not in found.body("worker")["siteConfig"]
-    assert found.settings("receiver")["WEBSITE_HEALTHCHECK_MAXPINGFAILURES"] == "2"
-    plans = [each["sku"]["capacity"] for each in found.of("Microsoft.Web/serverfarms") if not flex]
+    assert "healthCheckPath" not in snapshot.body("worker")["siteConfig"]
+    assert snapshot.settings("receiver")["WEBSITE_HEALTHCHECK_MAXPINGFAILURES"] == "2"
+    plans = [plan["sku"]["capacity"] for plan in snapshot.of("Microsoft.Web/serverfarms") if not flex]
     assert plans == ([] if flex else [2]), "one restarts, one answers"
 
 
 def test_alerts_go_to_given_groups_beside_the_mail_and_name_a_runbook(variant: Variant) -> None:
     group = VARIANTS["given"]["actionGroupIds"][0]
-    own = f"{GROUP}/providers/Microsoft.Insights/actionGroups/ag-lineage"
-    found = variant("given")
-    for each in found.of("Microsoft.Insights/scheduledQueryRules"):
-        assert each["properties"]["actions"]["actionGroups"] == [group, own]
-        name = each["name"].removeprefix("throughline-lineage-")
-        assert each["properties"]["actions"]["customProperties"] == {
+    own_group = f"{GROUP}/providers/Microsoft.Insights/actionGroups/ag-lineage"
+    snapshot = variant("given")
+    for alert in snapshot.of("Microsoft.Insights/scheduledQueryRules"):
+        assert alert["properties"]["actions"]["actionGroups"] == [group, own_group]
+        name = alert["name"].removeprefix("throughline-lineage-")
+        assert alert["properties"]["actions"]["customProperties"] == {
             "alert": name,
             "runbook": "https://wiki.example.com/lineage",
         }
-        assert "https://wiki.example.com/lineage" in each["properties"]["description"]
-    actions = [each["properties"]["actions"] for each in found.of("Microsoft.Insights/metricAlerts")]
+        assert "https://wiki.example.com/lineage" in alert["properties"]["description"]
+    actions = [each["properties"]["actions"] for each in snapshot.of("Microsoft.Insights/metricAlerts")]
     actions += [
-        each["properties"]["actions"]["actionGroups"] for each in found.of("Microsoft.Insights/activityLogAlerts")
+        each["properties"]["actions"]["actionGroups"] for each in snapshot.of("Microsoft.Insights/activityLogAlerts")
     ]
-    assert {tuple(one["actionGroupId"] for one in action) for action in actions} == {(group, own)}
-    for each in variant("default").of("Microsoft.Insights/scheduledQueryRules"):
-        assert each["properties"]["actions"]["actionGroups"] == []
+    assert {tuple(target["actionGroupId"] for target in action) for action in actions} == {(group, own_group)}
+    for alert in variant("default").of("Microsoft.Insights/scheduledQueryRules"):
+        assert alert["properties"]["actions"]["actionGroups"] == []
 
 
 def test_a_budget_tells_the_same_people_before_and_after_it_is_spent(variant: Variant) -> None:
@@ -193,7 +193,9 @@ def test_a_budget_tells_the_same_people_before_and_after_it_is_spent(variant: Va
         {"startDate": "2026-12-01"},
     )
     notifications = properties["notifications"]
-    assert {name: (each["thresholdType"], each["threshold"]) for name, each in notifications.items()} == {
+    assert {
+        name: (notification["thresholdType"], notification["threshold"]) for name, notification in notifications.items()
+    } == {
         "Actual80": ("Actual", 80),
         "Actual100": ("Actual", 100),
         "Forecasted110": ("Forecasted", 110),

@@ -24,8 +24,8 @@ def test_azd_s_file_without_variables_gives_the_template_s_defaults(
     plain = snapshot_of(infra / "main.bicepparam", {**os.environ, **AZD})
     assert plain == variant("default")
     lists = {"THROUGHLINE_TAGS": '{"costCenter":"42"}', "THROUGHLINE_ACTION_GROUP_IDS": '["/g"]'}
-    given = snapshot_of(infra / "main.bicepparam", {**os.environ, **AZD, **lists, "THROUGHLINE_PLAN": "flex"})
-    (receiver, *_) = given.of("Microsoft.Web/sites")
+    snapshot = snapshot_of(infra / "main.bicepparam", {**os.environ, **AZD, **lists, "THROUGHLINE_PLAN": "flex"})
+    (receiver, *_) = snapshot.of("Microsoft.Web/sites")
     assert receiver["tags"]["costCenter"] == "42"
     assert receiver["properties"]["functionAppConfig"]["scaleAndConcurrency"]["maximumInstanceCount"] == 40
 
@@ -41,19 +41,21 @@ def test_step_1_registers_the_provider_of_every_resource(variant: Callable[[str]
 
 def files() -> dict[str, str]:
     """The files of parameters on the pages."""
-    found = {}
+    blocks = {}
     for page in PAGES:
         text = (ROOT / f"docs/operate/{page}.md").read_text()
         for number, block in enumerate(re.findall(r"^ *```bicep\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL), 1):
-            found[f"{page} {number}"] = block
-    return found
+            blocks[f"{page} {number}"] = block
+    return blocks
 
 
 @pytest.mark.parametrize("name", files())
 def test_a_file_on_a_page_is_valid(name: str, tmp_path: Path) -> None:
     infra = shutil.copytree(INFRA, tmp_path / "infra")
-    given = files()[name]
-    begin = "" if given.startswith("using") else "using 'main.bicep'\n"
-    always = "".join(f"param {key} = {json.dumps(value).replace(chr(34), chr(39))}\n" for key, value in ALWAYS.items())
-    (infra / "page.bicepparam").write_text(begin + given if begin == "" else begin + always + given)
+    page_text = files()[name]
+    begin = "" if page_text.startswith("using") else "using 'main.bicep'\n"
+    constant_lines = "".join(
+        f"param {key} = {json.dumps(value).replace(chr(34), chr(39))}\n" for key, value in ALWAYS.items()
+    )
+    (infra / "page.bicepparam").write_text(begin + page_text if begin == "" else begin + constant_lines + page_text)
     assert snapshot_of(infra / "page.bicepparam", dict(os.environ)).diagnostics == ()

@@ -49,7 +49,7 @@ COMPONENT, SUBNET = "Microsoft.Insights/components", "Microsoft.Network/virtualN
 def tagged(template: Snapshot) -> bool:
     """Whether every resource of its own has a tag. Parts of a resource and extensions of one take none."""
     taking = [resource for resource in template.resources if "location" in resource]
-    return bool(taking) and all("azd-env-name" in each["tags"] for each in taking)
+    return bool(taking) and all("azd-env-name" in resource["tags"] for resource in taking)
 
 
 def receiver_probed(template: Snapshot) -> bool:
@@ -61,7 +61,7 @@ def enough_machines(template: Snapshot) -> bool:
 
 
 def authenticated(template: Snapshot) -> bool:
-    return any(each["name"].endswith("/authsettingsV2") for each in template.of(f"{SITE}/config"))
+    return any(resource["name"].endswith("/authsettingsV2") for resource in template.of(f"{SITE}/config"))
 
 
 def standard_or_larger(template: Snapshot) -> bool:
@@ -69,7 +69,9 @@ def standard_or_larger(template: Snapshot) -> bool:
 
 
 RULES: Mapping[str, Rule] = {
-    "Azure.AppInsights.Workspace": every(COMPONENT, lambda each: bool(each["properties"]["WorkspaceResourceId"])),
+    "Azure.AppInsights.Workspace": every(
+        COMPONENT, lambda resource: bool(resource["properties"]["WorkspaceResourceId"])
+    ),
     "Azure.AppService.ARRAffinity": every(SITE, has("properties.clientAffinityEnabled", False)),
     "Azure.AppService.AlwaysOn": every(SITE, has("properties.siteConfig.alwaysOn", True)),
     "Azure.AppService.HTTP2": every(SITE, has("properties.siteConfig.http20Enabled", True)),
@@ -89,8 +91,8 @@ RULES: Mapping[str, Rule] = {
     "Azure.Storage.MinTLS": every(ACCOUNT, has("properties.minimumTlsVersion", "TLS1_2")),
     "Azure.Storage.SecureTransfer": every(ACCOUNT, has("properties.supportsHttpsTrafficOnly", True)),
     "Azure.Storage.SoftDelete": every(BLOBS, has("properties.deleteRetentionPolicy.enabled", True)),
-    "Azure.Storage.UseReplication": every(ACCOUNT, lambda each: "GRS" in each["sku"]["name"]),
-    "Azure.VNET.UseNSGs": every(SUBNET, lambda each: bool(each["properties"].get("networkSecurityGroup"))),
+    "Azure.Storage.UseReplication": every(ACCOUNT, lambda resource: "GRS" in resource["sku"]["name"]),
+    "Azure.VNET.UseNSGs": every(SUBNET, lambda resource: bool(resource["properties"].get("networkSecurityGroup"))),
     "Azure.AppService.AvailabilityZone": every(PLAN, has("properties.zoneRedundant", True)),
     "policy: storage accounts should have infrastructure encryption": every(
         ACCOUNT, has("properties.encryption.requireInfrastructureEncryption", True)
@@ -130,10 +132,10 @@ WORDS = {True: "yes", False: "no", None: "-"}
 
 def described() -> Mapping[str, tuple[str, str]]:
     """What the page says of each rule: a list of those that are always met, and a row for each other one."""
-    always = PAGE.partition("## Met by every deployment")[2].partition("\n## ")[0]
+    general_part = PAGE.partition("## Met by every deployment")[2].partition("\n## ")[0]
     rows = {name: (default, closed) for name, default, closed, _ in ROW.findall(PAGE)}
     return {
-        " ".join(name.split()): ("yes", "yes") for name in re.findall(r"`((?:Azure\.|policy:)[^`]+)`", always)
+        " ".join(name.split()): ("yes", "yes") for name in re.findall(r"`((?:Azure\.|policy:)[^`]+)`", general_part)
     } | rows
 
 

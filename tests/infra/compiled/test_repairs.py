@@ -87,24 +87,25 @@ def deployed(command: str, folder: Path, template: Path, monkeypatch: pytest.Mon
     (call,) = az.of("deployment group create")
     end = call.arguments.index("--only-show-errors")
     file, *changes = call.arguments[call.arguments.index("--parameters") + 1 : end]
-    parameters: dict[str, Any] = {key: each["value"] for key, each in json.loads(file)["parameters"].items()}
+    parameters: dict[str, Any] = {key: parameter["value"] for key, parameter in json.loads(file)["parameters"].items()}
     for change in changes:
         key, _, value = change.partition("=")
         parameters[key] = json.loads(value) if value in {"true", "false"} else value
     return snapshot(folder / "snapshot", template, parameters)
 
 
-def safety(found: Snapshot) -> Mapping[str, Any]:
+def safety(variant_snapshot: Snapshot) -> Mapping[str, Any]:
     """What a repair must not lose: closed networks, redaction, and who gets alerts."""
     return {
         "accounts": [
-            (each["properties"]["publicNetworkAccess"], each["properties"]["networkAcls"]["defaultAction"])
-            for each in found.of("Microsoft.Storage/storageAccounts")
+            (account["properties"]["publicNetworkAccess"], account["properties"]["networkAcls"]["defaultAction"])
+            for account in variant_snapshot.of("Microsoft.Storage/storageAccounts")
         ],
-        "apps": [found.body(app)["publicNetworkAccess"] for app in ("receiver", "worker")],
-        "redaction": [found.settings(app)["THROUGHLINE_REDACT"] for app in ("receiver", "worker")],
+        "apps": [variant_snapshot.body(app)["publicNetworkAccess"] for app in ("receiver", "worker")],
+        "redaction": [variant_snapshot.settings(app)["THROUGHLINE_REDACT"] for app in ("receiver", "worker")],
         "actions": [
-            each["properties"]["actions"]["actionGroups"] for each in found.of("Microsoft.Insights/scheduledQueryRules")
+            alert["properties"]["actions"]["actionGroups"]
+            for alert in variant_snapshot.of("Microsoft.Insights/scheduledQueryRules")
         ],
     }
 
@@ -120,7 +121,7 @@ def test_a_repair_deploys_what_is_deployed_already(
         "redaction": ["True", "True"],
         "actions": [groups] * 16,
     }
-    repairs = sorted(each for each in printed if each.startswith(TEMPLATE))
+    repairs = sorted(command for command in printed if command.startswith(TEMPLATE))
     assert repairs == [TEMPLATE, f"{TEMPLATE} --set privateNetwork=true"]
     for number, command in enumerate(repairs):
         folder = tmp_path / str(number)
@@ -131,6 +132,6 @@ def test_a_repair_deploys_what_is_deployed_already(
 
 def test_defaults_in_place_of_the_parameters_on_record_would_be_found(template: Path, tmp_path: Path) -> None:
     """The mistake of a command with two names to fill in."""
-    opened = snapshot(tmp_path / "opened", template, ALWAYS)
-    assert safety(opened)["accounts"] == [("Enabled", "Allow")] * 2
-    assert safety(opened)["redaction"] == ["False", "False"]
+    open_snapshot = snapshot(tmp_path / "opened", template, ALWAYS)
+    assert safety(open_snapshot)["accounts"] == [("Enabled", "Allow")] * 2
+    assert safety(open_snapshot)["redaction"] == ["False", "False"]

@@ -11,20 +11,20 @@ from tests.infra.snapshots import INFRA, bicep
 
 @pytest.mark.parametrize("name", ["main.bicep", "subscription.bicep"])
 def test_the_linter_finds_no_problem(name: str) -> None:
-    done = bicep("lint", INFRA / name, "--diagnostics-format", "sarif")
-    found = [
+    outcome = bicep("lint", INFRA / name, "--diagnostics-format", "sarif")
+    problems = [
         f"{result['ruleId']}: {result['message']['text']} ({result['locations'][0]['physicalLocation']})"
-        for run in json.loads(done.stdout)["runs"]
+        for run in json.loads(outcome.stdout)["runs"]
         for result in run["results"]
     ]
-    assert found == []
-    assert done.returncode == 0, done.stderr
+    assert problems == []
+    assert outcome.returncode == 0, outcome.stderr
 
 
 def test_the_files_have_the_compiler_s_own_format(tmp_path: Path) -> None:
     copy = shutil.copytree(INFRA, tmp_path / "infra")
-    done = bicep("format", "--pattern", f"{copy}/**/*.bicep")
-    assert done.returncode == 0, done.stderr
+    outcome = bicep("format", "--pattern", f"{copy}/**/*.bicep")
+    assert outcome.returncode == 0, outcome.stderr
     files = sorted(INFRA.rglob("*.bicep"))
     assert files
     differing = [path.name for path in files if (copy / path.relative_to(INFRA)).read_text() != path.read_text()]
@@ -42,7 +42,7 @@ def test_rules_that_are_off_by_default_stop_the_build(tmp_path: Path) -> None:
         .replace("param tags { *: string } = {}", "param tags object = {}")
     )
     main.write_text(planted)
-    done = bicep("build", main, "--outfile", tmp_path / "main.json")
-    assert done.returncode == 1
+    outcome = bicep("build", main, "--outfile", tmp_path / "main.json")
+    assert outcome.returncode == 1
     for rule in ("what-if-short-circuiting", "no-module-name", "use-user-defined-types"):
-        assert f"Error {rule}" in done.stderr
+        assert f"Error {rule}" in outcome.stderr

@@ -67,8 +67,8 @@ OPERATORS = rights(
 def difference(one: Snapshot, other: Snapshot) -> tuple[set[str], set[str]]:
     """Return the ids that only one of them has, without the resource group."""
 
-    def ids(found: Snapshot) -> set[str]:
-        return {resource["id"].removeprefix(f"{GROUP}/providers/") for resource in found.resources}
+    def ids(side: Snapshot) -> set[str]:
+        return {resource["id"].removeprefix(f"{GROUP}/providers/") for resource in side.resources}
 
     return ids(one) - ids(other), ids(other) - ids(one)
 
@@ -111,9 +111,9 @@ def test_two_environments_in_one_group_share_no_resource(variant: Variant, templ
 def test_an_invalid_combination_is_refused_with_a_message(
     parameters: dict[str, object], message: str, template: Path, tmp_path: Path
 ) -> None:
-    done = evaluated(tmp_path / "refused", template, {**ALWAYS, **parameters})
-    assert done.returncode != 0
-    assert message in done.stdout + done.stderr
+    outcome = evaluated(tmp_path / "refused", template, {**ALWAYS, **parameters})
+    assert outcome.returncode != 0
+    assert message in outcome.stdout + outcome.stderr
 
 
 # ---- rights
@@ -131,7 +131,9 @@ def test_identities_have_exactly_the_listed_rights(name: str, variant: Variant) 
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_app_of_the_page_asks_everybody_to_sign_in_and_lets_in_the_groups(name: str, variant: Variant) -> None:
     found, parameters = variant(name), VARIANTS[name]
-    (auth,) = [one for one in found.of("Microsoft.Web/sites/config") if one["name"].endswith("/authsettingsV2")]
+    (auth,) = [
+        resource for resource in found.of("Microsoft.Web/sites/config") if resource["name"].endswith("/authsettingsV2")
+    ]
     assert "-lineage-lineage-" in auth["name"]
     properties = auth["properties"]
     assert properties["globalValidation"]["requireAuthentication"]
@@ -234,12 +236,12 @@ def account_of(address: str) -> str:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_each_host_has_its_own_account_and_both_apps_use_the_data_account(name: str, variant: Variant) -> None:
     receiver, worker = variant(name).settings("receiver"), variant(name).settings("worker")
-    services = [f"AzureWebJobsStorage__{each}ServiceUri" for each in ("blob", "queue", "table")]
+    services = [f"AzureWebJobsStorage__{service}ServiceUri" for service in ("blob", "queue", "table")]
     assert {account_of(receiver[service]) for service in services} == {OWN.rpartition("/")[2]}
     assert {account_of(worker[service]) for service in services} == {DATA.rpartition("/")[2]}
-    apart = [f"THROUGHLINE_STORAGE__{each}ServiceUri" for each in ("blob", "table")]
-    assert {account_of(receiver[each]) for each in apart} == {DATA.rpartition("/")[2]}
-    assert not set(apart) & set(worker)
+    data_settings = [f"THROUGHLINE_STORAGE__{service}ServiceUri" for service in ("blob", "table")]
+    assert {account_of(receiver[setting]) for setting in data_settings} == {DATA.rpartition("/")[2]}
+    assert not set(data_settings) & set(worker)
     for app, settings in (("receiver", receiver), ("worker", worker)):
         assert f"id-lineage-{app}'" in settings["AzureWebJobsStorage__clientId"]
 
@@ -247,7 +249,7 @@ def test_each_host_has_its_own_account_and_both_apps_use_the_data_account(name: 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_only_the_worker_has_settings_of_the_catalog(name: str, variant: Variant) -> None:
     found = variant(name)
-    assert [each for each in found.settings("receiver") if each.startswith("THROUGHLINE_CATALOG_")] == []
+    assert [setting for setting in found.settings("receiver") if setting.startswith("THROUGHLINE_CATALOG_")] == []
     assert "THROUGHLINE_CATALOG_ENDPOINT" in found.settings("worker")
 
 
@@ -273,8 +275,10 @@ def test_the_receiver_s_slot_differs_only_in_the_host_id(variant: Variant) -> No
         HOST_ID
     }
     ids = {settings[HOST_ID] for settings in (production, staging)}
-    assert all(len(each) <= 32 for each in ids)
-    (sticky,) = [each for each in found.of("Microsoft.Web/sites/config") if each["name"].endswith("slotConfigNames")]
+    assert all(len(host_id) <= 32 for host_id in ids)
+    (sticky,) = [
+        config for config in found.of("Microsoft.Web/sites/config") if config["name"].endswith("slotConfigNames")
+    ]
     assert sticky["properties"]["appSettingNames"] == [HOST_ID]
     body, other = dict(found.body("receiver")), dict(slot["properties"])
     assert body.pop("siteConfig") == {**other.pop("siteConfig"), "alwaysOn": True}
@@ -292,18 +296,18 @@ def test_plans_without_slots_have_no_slot_resources(name: str, variant: Variant)
 def test_flex_updates_as_chosen_and_has_separate_package_containers(variant: Variant) -> None:
     configs = {app: variant("flex").body(app)["functionAppConfig"] for app in ("receiver", "worker")}
     assert {config["siteUpdateStrategy"]["type"] for config in configs.values()} == {"Recreate"}, "as chosen"
-    ready = configs["receiver"]["scaleAndConcurrency"]["alwaysReady"]
-    assert ready == [{"name": "http", "instanceCount": 2}], "with one, there is none while it is replaced"
-    packages = {app: account_of(each["deployment"]["storage"]["value"]) for app, each in configs.items()}
+    ready_instances = configs["receiver"]["scaleAndConcurrency"]["alwaysReady"]
+    assert ready_instances == [{"name": "http", "instanceCount": 2}], "with one, there is none while it is replaced"
+    packages = {app: account_of(config["deployment"]["storage"]["value"]) for app, config in configs.items()}
     assert packages == {"receiver": OWN.rpartition("/")[2], "worker": DATA.rpartition("/")[2]}
-    made = {resource["id"].removeprefix(f"{GROUP}/providers/") for resource in variant("flex").resources}
-    assert {f"{each}/blobServices/default/containers/packages" for each in (DATA, OWN)} <= made
+    resource_ids = {resource["id"].removeprefix(f"{GROUP}/providers/") for resource in variant("flex").resources}
+    assert {f"{account}/blobServices/default/containers/packages" for account in (DATA, OWN)} <= resource_ids
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_no_app_has_diagnostic_settings(name: str, variant: Variant) -> None:
     """Flex Consumption has none, and elsewhere they repeat Application Insights."""
-    scopes = [each["id"] for each in variant(name).of("Microsoft.Insights/diagnosticSettings")]
+    scopes = [resource["id"] for resource in variant(name).of("Microsoft.Insights/diagnosticSettings")]
     assert [scope for scope in scopes if "Microsoft.Web" in scope] == []
     assert any("Microsoft.EventGrid" in scope for scope in scopes)
 
@@ -317,10 +321,10 @@ def test_the_archive_alone_is_under_an_immutability_policy_and_only_if_days_are_
     (policy,) = variant("guarded").of(kind)
     assert policy["properties"] == {"immutabilityPeriodSinceCreationInDays": 2555}
     assert policy["id"].endswith(f"{CONTAINERS}/archive/immutabilityPolicies/default")
-    containers = {each["id"].rpartition("/")[2] for each in variant("guarded").of(kind.rpartition("/")[0])}
-    assert containers - {each["id"].rpartition("/")[2] for each in variant("default").of(kind.rpartition("/")[0])} == {
-        "archive"
-    }
+    containers = {container["id"].rpartition("/")[2] for container in variant("guarded").of(kind.rpartition("/")[0])}
+    assert containers - {
+        container["id"].rpartition("/")[2] for container in variant("default").of(kind.rpartition("/")[0])
+    } == {"archive"}
 
 
 def test_the_account_with_the_events_is_locked_unless_disabled(variant: Variant) -> None:
@@ -334,9 +338,9 @@ def test_the_account_with_the_events_is_locked_unless_disabled(variant: Variant)
 def test_deleted_data_can_be_restored_and_every_region_supports_the_accounts(name: str, variant: Variant) -> None:
     accounts = variant(name).of("Microsoft.Storage/storageAccounts")
     assert [account["sku"]["name"] for account in accounts] == ["Standard_LRS"] * (3 if name in SHOWN else 2)
-    for each in variant(name).of("Microsoft.Storage/storageAccounts/blobServices"):
+    for service in variant(name).of("Microsoft.Storage/storageAccounts/blobServices"):
         for policy in ("deleteRetentionPolicy", "containerDeleteRetentionPolicy"):
-            assert each["properties"][policy] == {"enabled": True, "days": 7}
+            assert service["properties"][policy] == {"enabled": True, "days": 7}
 
 
 # ---- closed networks
@@ -345,8 +349,8 @@ def test_deleted_data_can_be_restored_and_every_region_supports_the_accounts(nam
 def targets(found: Snapshot) -> Mapping[str, tuple[str, str]]:
     """Return the group id and the target of each private endpoint, by its name."""
     links = {
-        each["name"]: each["properties"]["privateLinkServiceConnections"][0]["properties"]
-        for each in found.of("Microsoft.Network/privateEndpoints")
+        endpoint["name"]: endpoint["properties"]["privateLinkServiceConnections"][0]["properties"]
+        for endpoint in found.of("Microsoft.Network/privateEndpoints")
     }
     return {
         name.removeprefix("pep-lineage-"): (link["groupIds"][0], link["privateLinkServiceId"].rpartition("/")[2])
@@ -411,16 +415,16 @@ def test_addresses_limit_who_sends_events_and_who_deploys(variant: Variant) -> N
         ] == ["198.51.100.7/32"]
         assert site["scmIpSecurityRestrictionsDefaultAction"] == "Deny"
     site = variant("default").body("receiver")["siteConfig"]
-    for what in ("ipSecurityRestrictionsDefaultAction", "scmIpSecurityRestrictionsDefaultAction"):
-        assert site[what] == "Allow"
+    for setting in ("ipSecurityRestrictionsDefaultAction", "scmIpSecurityRestrictionsDefaultAction"):
+        assert site[setting] == "Allow"
 
 
 def test_a_token_of_a_named_application_is_asked_for_beside_the_key(variant: Variant) -> None:
     """A key is still needed: the functions keep authLevel function (tests/test_function_folders.py)."""
     found = variant("guarded")
-    settings = [each for kind in ("config", "slots/config") for each in found.of(f"Microsoft.Web/sites/{kind}")]
+    settings = [config for kind in ("config", "slots/config") for config in found.of(f"Microsoft.Web/sites/{kind}")]
     auth = [setting for setting in settings if setting["name"].endswith("/authsettingsV2")]
-    assert [each["name"].split("/")[1:-1] for each in auth] == [[], ["staging"]]
+    assert [config["name"].split("/")[1:-1] for config in auth] == [[], ["staging"]]
     for each in auth:
         assert "-receiver-" in each["name"], "Event Grid calls the worker without a token"
         validation = each["properties"]["globalValidation"]
@@ -431,7 +435,9 @@ def test_a_token_of_a_named_application_is_asked_for_beside_the_key(variant: Var
         assert provider["validation"]["allowedAudiences"] == [application, f"api://{application}"]
         policy = provider["validation"]["defaultAuthorizationPolicy"]
         assert policy == {"allowedApplications": VARIANTS["guarded"]["entraCallers"]}
-    sites = [each["name"] for name in ("default", "closed") for each in variant(name).of("Microsoft.Web/sites/config")]
+    sites = [
+        config["name"] for name in ("default", "closed") for config in variant(name).of("Microsoft.Web/sites/config")
+    ]
     assert not [name for name in sites if name.endswith("authsettingsV2")]
 
 
@@ -443,26 +449,32 @@ def subnets(snapshot: Snapshot) -> Mapping[str, Mapping[str, Any]]:
 
 
 def test_our_own_network_has_three_guarded_subnets_to_which_others_can_be_added(variant: Variant) -> None:
-    made = subnets(variant("closed"))
-    assert {name: each["addressPrefix"] for name, each in made.items()} == {
+    created_subnets = subnets(variant("closed"))
+    assert {name: subnet["addressPrefix"] for name, subnet in created_subnets.items()} == {
         "apps": "10.71.0.0/26",
         "endpoints": "10.71.0.64/26",
         "operators": "10.71.0.128/26",
     }
-    assert made["apps"]["delegations"][0]["properties"]["serviceName"] == "Microsoft.Web/serverFarms"
-    assert made["endpoints"]["defaultOutboundAccess"] is made["operators"]["defaultOutboundAccess"] is False
+    assert created_subnets["apps"]["delegations"][0]["properties"]["serviceName"] == "Microsoft.Web/serverFarms"
+    assert (
+        created_subnets["endpoints"]["defaultOutboundAccess"]
+        is created_subnets["operators"]["defaultOutboundAccess"]
+        is False
+    )
     (group,) = variant("closed").of("Microsoft.Network/networkSecurityGroups")
-    assert {each["networkSecurityGroup"]["id"] for each in made.values()} == {group["id"]}
+    assert {subnet["networkSecurityGroup"]["id"] for subnet in created_subnets.values()} == {group["id"]}
 
 
 def test_subnets_get_the_company_s_gateway_routes_and_rules(variant: Variant) -> None:
-    given, made = VARIANTS["hooked"], subnets(variant("hooked"))
+    parameters, created_subnets = VARIANTS["hooked"], subnets(variant("hooked"))
     assert variant("hooked").of("Microsoft.Network/networkSecurityGroups") == []
-    assert {each["networkSecurityGroup"]["id"] for each in made.values()} == {given["networkSecurityGroupId"]}
+    assert {subnet["networkSecurityGroup"]["id"] for subnet in created_subnets.values()} == {
+        parameters["networkSecurityGroupId"]
+    }
     for name in ("apps", "operators"):
-        assert made[name]["natGateway"]["id"] == given["natGatewayId"]
-        assert made[name]["routeTable"]["id"] == given["routeTableId"]
-    assert not {"natGateway", "routeTable"} & set(made["endpoints"])
+        assert created_subnets[name]["natGateway"]["id"] == parameters["natGatewayId"]
+        assert created_subnets[name]["routeTable"]["id"] == parameters["routeTableId"]
+    assert not {"natGateway", "routeTable"} & set(created_subnets["endpoints"])
 
 
 def test_a_given_network_is_used_and_not_created(variant: Variant) -> None:
@@ -471,19 +483,19 @@ def test_a_given_network_is_used_and_not_created(variant: Variant) -> None:
         resource["type"] for resource in found.resources if "privateDnsZones" in resource["type"].split("/")[1]
     ] == []
     assert found.of("Microsoft.Network/virtualNetworks") == []
-    given = VARIANTS["given"]
-    for each in found.of("Microsoft.Network/privateEndpoints"):
-        assert each["properties"]["subnet"]["id"] == given["endpointsSubnetId"]
+    parameters = VARIANTS["given"]
+    for endpoint in found.of("Microsoft.Network/privateEndpoints"):
+        assert endpoint["properties"]["subnet"]["id"] == parameters["endpointsSubnetId"]
     for app in ("receiver", "worker"):
         body = found.body(app)
-        assert body["virtualNetworkSubnetId"] == given["appsSubnetId"]
+        assert body["virtualNetworkSubnetId"] == parameters["appsSubnetId"]
         assert body["outboundVnetRouting"] == {"applicationTraffic": True}
         assert body["publicNetworkAccess"] == "Disabled", "nobody calls the worker"
     assert targets(found) == {**STORAGE_TARGETS, **RECEIVER_TARGETS, **WORKER_TARGET}
     groups = found.of("Microsoft.Network/privateEndpoints/privateDnsZoneGroups")
     for group in groups:
         assert (
-            str(given["dnsZonesGroupId"])
+            str(parameters["dnsZonesGroupId"])
             in group["properties"]["privateDnsZoneConfigs"][0]["properties"]["privateDnsZoneId"]
         )
 

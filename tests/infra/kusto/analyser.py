@@ -33,7 +33,7 @@ class Analysis:
 
 def analyse(queries: Mapping[str, str]) -> dict[str, Analysis]:
     """Analyse queries, by any name. Raises CalledProcessError with node's message when it fails."""
-    done = subprocess.run(
+    outcome = subprocess.run(
         [str(find_node().node), str(_HERE / "analyse.cjs"), str(_installed())],
         input=json.dumps({"tables": TABLES, "queries": dict(queries)}),
         capture_output=True,
@@ -42,8 +42,8 @@ def analyse(queries: Mapping[str, str]) -> dict[str, Analysis]:
         timeout=_SECONDS,
     )
     return {
-        name: Analysis(problems=tuple(found["problems"]), columns=found["columns"])
-        for name, found in json.loads(done.stdout).items()
+        name: Analysis(problems=tuple(analysis["problems"]), columns=analysis["columns"])
+        for name, analysis in json.loads(outcome.stdout).items()
     }
 
 

@@ -31,15 +31,15 @@ def run(query: str, rows: Mapping[str, Iterable[Row]]) -> list[dict[str, Any]]:
     """Return the result of a query on these rows of tables; a missing value is empty for a text, else null."""
     with _workspace().cursor() as workspace:
         workspace.begin()
-        for table, given in rows.items():
-            for row in given:
+        for table, table_rows in rows.items():
+            for row in table_rows:
                 names = ", ".join(f'"{name}"' for name in row)
                 places = ", ".join("?" * len(row))
                 workspace.execute(f'INSERT INTO "{table}" ({names}) VALUES ({places})', list(row.values()))  # noqa: S608 -- of tables.json
         translated = _translated(query)
         workspace.execute("SET TimeZone='UTC'")
-        found = workspace.sql(str(translated), params=translated.parameters)
-        answer = [dict(zip(found.columns, each, strict=True)) for each in found.fetchall()]
+        relation = workspace.sql(str(translated), params=translated.parameters)
+        answer = [dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()]
         workspace.rollback()
         return answer
 

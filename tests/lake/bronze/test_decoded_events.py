@@ -20,17 +20,17 @@ ROWS = "digest string, text string, decoded binary, decoded_by string"
 TEXT = event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/b"])
 
 
-def _read(found: list[Any]) -> dict[str, tuple[Event, bool]]:
-    return {row.digest: (event_of(row), row.plain) for row in found}
+def _read(rows: list[Any]) -> dict[str, tuple[Event, bool]]:
+    return {row.digest: (event_of(row), row.plain) for row in rows}
 
 
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=FOLDERS)
 def test_every_captured_event_is_read_back_unchanged(folder: Any) -> None:
     """Also by their `repr`: it decides the order of events of one instant."""
     events = list(_events(folder))
-    again = [decoded._unpack(kept(each) or b"") for each in events]
-    assert again == events
-    assert list(map(repr, again)) == list(map(repr, events))
+    unpacked_events = [decoded._unpack(kept(each) or b"") for each in events]
+    assert unpacked_events == events
+    assert list(map(repr, unpacked_events)) == list(map(repr, events))
 
 
 def test_events_of_one_instant_merge_as_their_texts_do() -> None:
@@ -44,13 +44,13 @@ def test_events_of_one_instant_merge_as_their_texts_do() -> None:
 
 
 def test_an_event_decoded_by_other_code_is_decoded_again(spark: SparkSession) -> None:
-    packed = kept(decode(TEXT))
-    known = [
-        ("ours", "not even looked at", packed, DECODER),
+    packed_event = kept(decode(TEXT))
+    known_rows = [
+        ("ours", "not even looked at", packed_event, DECODER),
         ("another's", TEXT.decode(), b"what an older core thought", "0" * 32),
         ("nobody's", TEXT.decode(), None, None),
     ]
-    rows = contents(spark.createDataFrame(known, ROWS)).collect()
+    rows = contents(spark.createDataFrame(known_rows, ROWS)).collect()
     assert _read(rows) == {
         "ours": (decode(TEXT), False),
         "another's": (decode(TEXT), True),

@@ -41,10 +41,10 @@ def _event(job: str) -> bytes:
     return json.dumps(event).encode()
 
 
-def _archived(folder: Path, job: str, known: dict[str, Any]) -> None:
+def _archived(folder: Path, job: str, archive_fields: dict[str, Any]) -> None:
     """The event as a line of the archive."""
     folder.mkdir(exist_ok=True)
-    line = {"digest": digest_of(_event(job)), "arrived": ARRIVED, "event": _event(job).decode(), **known}
+    line = {"digest": digest_of(_event(job)), "arrived": ARRIVED, "event": _event(job).decode(), **archive_fields}
     (folder / f"{job}.jsonl.gz").write_bytes(gzip.compress(json.dumps(line).encode()))
 
 
@@ -58,14 +58,14 @@ def test_the_archive_says_whether_an_event_was_late_and_one_that_was_ever_accept
     lake: Lake, tmp_path: Path
 ) -> None:
     steps = [tmp_path / "first", tmp_path / "second"]
-    for name, known in {"late": LATE, "ignored": IGNORED}.items():
-        _archived(steps[0], f"{name}, together", known)
+    for name, archive_fields in {"late": LATE, "ignored": IGNORED}.items():
+        _archived(steps[0], f"{name}, together", archive_fields)
         _received(steps[0], f"{name}, together")
-        _archived(steps[0], f"{name}, archive first", known)
+        _archived(steps[0], f"{name}, archive first", archive_fields)
         _received(steps[1], f"{name}, archive first")
         _received(steps[0], f"{name}, archive last")
-        _archived(steps[1], f"{name}, archive last", known)
-        _archived(steps[0], f"{name}, alone", known)
+        _archived(steps[1], f"{name}, archive last", archive_fields)
+        _archived(steps[0], f"{name}, alone", archive_fields)
     for number, folder in enumerate(steps):
         ingest(lake, [str(folder)], batch=number + 1)
     rows = lake.read(EVENTS)

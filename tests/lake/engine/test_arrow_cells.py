@@ -18,7 +18,7 @@ PAIRS = pa.struct([("name", pa.string()), ("type", pa.string())])
 
 
 @pytest.mark.parametrize(
-    ("kind", "some"),
+    ("kind", "strategy"),
     [
         (pa.string(), st.text()),
         (pa.large_string(), st.text()),
@@ -32,10 +32,10 @@ PAIRS = pa.struct([("name", pa.string()), ("type", pa.string())])
     ],
     ids=str,
 )
-def test_cells_equal_those_of_arrow(kind: pa.DataType, some: st.SearchStrategy[Any]) -> None:
+def test_cells_equal_those_of_arrow(kind: pa.DataType, strategy: st.SearchStrategy[Any]) -> None:
     """Parts of columns too, as Spark cuts them, and columns in which some cells, or all, are empty."""
 
-    @given(values=st.lists(some | st.none()), start=st.integers(0, 3))
+    @given(values=st.lists(strategy | st.none()), start=st.integers(0, 3))
     def holds(values: list[Any], start: int) -> None:
         column = pa.array(values, kind)[start:]
         assert cells(column) == column.to_pylist() == values[start:]
@@ -54,8 +54,8 @@ def test_times_are_converted_to_numbers_and_back(times: list[datetime | None]) -
 
 
 def test_times_are_utc_in_any_time_zone_of_the_session() -> None:
-    shown = pa.array([NOON], pa.timestamp("us", tz="Europe/Berlin"))
-    assert [moment(number) for number in cells(shown)] == [NOON]
+    berlin_times = pa.array([NOON], pa.timestamp("us", tz="Europe/Berlin"))
+    assert [moment(number) for number in cells(berlin_times)] == [NOON]
     assert cells(pa.array([NOON], pa.timestamp("ms", tz="UTC"))) == [micros(NOON.replace(microsecond=0))]
 
 
@@ -86,12 +86,12 @@ def test_batches_are_limited_by_number_of_rows_and_by_weight() -> None:
     """Rows without the weighed cell weigh nothing; a run that cannot be merged is such a row."""
     light: list[Row] = [{"run_id": str(number)} for number in range(2_500)]
     heavy: list[Row] = [{"run_id": "x", "merged": bytes(9 * 1024 * 1024)} for _ in range(3)]
-    made = list(through([], lambda _: [*light, *heavy], SCHEMA, weigh="merged"))
-    assert [batch.num_rows for batch in made] == [1_000, 1_000, 502, 1]
+    batches = list(through([], lambda _: [*light, *heavy], SCHEMA, weigh="merged"))
+    assert [batch.num_rows for batch in batches] == [1_000, 1_000, 502, 1]
 
 
 def test_a_group_that_appears_twice_raises_out_of_order_error() -> None:
-    found = list(rows([pa.RecordBatch.from_pydict({"key": ["a", "a", "b", "a"]})]))
+    key_rows = list(rows([pa.RecordBatch.from_pydict({"key": ["a", "a", "b", "a"]})]))
     with pytest.raises(OutOfOrderError, match="a came after b"):
-        [list(own) for _, own in grouped(found, "key")]
-    assert [key for key, _ in grouped(found[:3], "key")] == ["a", "b"]
+        [list(group_rows) for _, group_rows in grouped(key_rows, "key")]
+    assert [key for key, _ in grouped(key_rows[:3], "key")] == ["a", "b"]

@@ -16,39 +16,39 @@ pytestmark = OF_SPARK
 
 
 def test_parts_run_at_the_same_time(spark: SparkSession) -> None:
-    met = threading.Barrier(2, timeout=30)
+    barrier = threading.Barrier(2, timeout=30)
 
     def counted(rows: int) -> int:
-        met.wait()
+        barrier.wait()
         return spark.range(rows).count()
 
     assert together(engine_of(spark), lambda: counted(3), lambda: counted(4)) == (3, 4)
 
 
 def test_an_error_of_one_part_is_raised_after_all_have_ended(spark: SparkSession) -> None:
-    done = threading.Event()
+    end_event = threading.Event()
 
     def fails() -> None:
         raise ValueError("no")
 
     def takes_longer() -> None:
         spark.range(10).count()
-        done.set()
+        end_event.set()
 
     with pytest.raises(ValueError, match="no"):
         together(engine_of(spark), fails, takes_longer)
-    assert done.is_set()
+    assert end_event.is_set()
 
 
 def test_an_interrupt_waits_for_running_parts(spark: SparkSession) -> None:
-    done = threading.Event()
+    end_event = threading.Event()
 
     def writes() -> None:
         time.sleep(0.2)  # until all have begun
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.5)
-        done.set()
+        end_event.set()
 
     with pytest.raises(KeyboardInterrupt):
         together(engine_of(spark), writes)
-    assert done.is_set()
+    assert end_event.is_set()

@@ -26,9 +26,9 @@ HERE = Path(__file__).parents[1]
 
 def _run(module: str, *arguments: str | Path) -> str:
     command = [sys.executable, "-m", module, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-10_000:]
-    return done.stdout
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert outcome.returncode == 0, outcome.stdout[-10_000:] + outcome.stderr[-10_000:]
+    return outcome.stdout
 
 
 def test_the_lake_is_the_same_on_sail() -> None:
@@ -48,21 +48,21 @@ def test_a_lake_is_made_and_queried_without_java(commands: ProcessOfCommands, tm
     archive, lake = tmp_path / "archive", ("--lake", tmp_path / "lake")
 
     def ask(*arguments: str | Path) -> Any:
-        done = commands.run("lake", *arguments, *lake, "--engine", "sail", "--json")
-        assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads(done.stdout)
+        outcome = commands.run("lake", *arguments, *lake, "--engine", "sail", "--json")
+        assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+        return json.loads(outcome.stdout)
 
     synthesize(archive, events=1000, seed=1, templates=TEMPLATES)
-    done = {stage["name"]: stage["counts"] for stage in ask("run", archive, "--as-of", "never")}
-    assert done["bronze"]["events"] > 900
-    assert done["current"]["processes"] > 10
-    again = ask("run", archive, "--as-of", "never")
-    assert not any(count for stage in again for count in stage["counts"].values())
-    (whole,) = ask("coverage", "--level", "all")
-    assert whole["linked"] > 10
+    stage_counts = {stage["name"]: stage["counts"] for stage in ask("run", archive, "--as-of", "never")}
+    assert stage_counts["bronze"]["events"] > 900
+    assert stage_counts["current"]["processes"] > 10
+    second_stages = ask("run", archive, "--as-of", "never")
+    assert not any(count for stage in second_stages for count in stage["counts"].values())
+    (total_coverage,) = ask("coverage", "--level", "all")
+    assert total_coverage["linked"] > 10
     changes = ask("changes")
     assert changes == [] or {"qualified_name", "change"} <= changes[0].keys()
-    assert {each["depth"] for each in ask("impact", "/data/chain0/t0", "order_id")} >= {1}
+    assert {entry["depth"] for entry in ask("impact", "/data/chain0/t0", "order_id")} >= {1}
 
 
 def _is_freed_beside_another(scratch: str) -> bool:
@@ -110,15 +110,15 @@ def test_ctrl_c_ends_a_run_at_once_and_the_next_one_goes_on(tmp_path: Path) -> N
         "sail",
     )
     command = [sys.executable, "-c", _FROM_A_TERMINAL, *map(str, arguments)]
-    with started(command, stderr=subprocess.STDOUT) as begun:
+    with started(command, stderr=subprocess.STDOUT) as lake_process:
         deadline = time.monotonic() + 60
         while not (tmp_path / "lake" / "_aside" / "lines_read").exists():
-            assert begun.poll() is None
+            assert lake_process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        begun.send_signal(signal.SIGINT)
-        output, _ = begun.communicate(timeout=60)
-    assert begun.returncode == 130, output
+        lake_process.send_signal(signal.SIGINT)
+        output, _ = lake_process.communicate(timeout=60)
+    assert lake_process.returncode == 130, output
     assert "Traceback" not in output
-    done = {each["name"]: each["counts"] for each in json.loads(_run("throughline", *arguments, "--json"))}
-    assert done["silver"]["runs"] > 500
+    stage_counts = {stage["name"]: stage["counts"] for stage in json.loads(_run("throughline", *arguments, "--json"))}
+    assert stage_counts["silver"]["runs"] > 500

@@ -60,7 +60,7 @@ def test_each_data_set_and_all_have_a_score_and_the_trend_grows(lake: Lake) -> N
     ]
 
     moment = START + timedelta(hours=24, minutes=30)
-    write_completeness(lake, datasets, {_asset("b"): FULL}, at=moment)
+    write_completeness(lake, datasets, {_asset("b"): FULL}, measured_at=moment)
     rows = _rows(lake)
     assert {name: (row["score"], row["held"]) for name, row in rows.items()} == {
         "b": (pytest.approx(1), True),
@@ -73,18 +73,23 @@ def test_each_data_set_and_all_have_a_score_and_the_trend_grows(lake: Lake) -> N
         "in": (None, None),
     }
     assert (rows["in"]["lacks"], rows["b"]["lacks"]) == ([str(part) for part in Part], [])
-    (whole,) = trend(lake)
-    assert (whole["at"], whole["score"]) == (moment, pytest.approx(1.1 / 3))
-    assert (whole["assets"], whole["held"], whole["tagged"], whole["with_columns"]) == (3, 1, 2, 1)
-    assert (whole["fresh"], whole["traced"], whole["columns"], whole["described_columns"]) == (0.5, 0.75, 2, 2)
-    assert [each["qualified_name"] for each in most_gain(lake)] == ["file:///in", "file:///c"]
+    (total_row,) = trend(lake)
+    assert (total_row["at"], total_row["score"]) == (moment, pytest.approx(1.1 / 3))
+    assert (total_row["assets"], total_row["held"], total_row["tagged"], total_row["with_columns"]) == (3, 1, 2, 1)
+    assert (total_row["fresh"], total_row["traced"], total_row["columns"], total_row["described_columns"]) == (
+        0.5,
+        0.75,
+        2,
+        2,
+    )
+    assert [row["qualified_name"] for row in most_gain(lake)] == ["file:///in", "file:///c"]
 
-    later = moment + timedelta(days=1)
-    write_completeness(lake, datasets[::2], {}, at=later)
+    later_moment = moment + timedelta(days=1)
+    write_completeness(lake, datasets[::2], {}, measured_at=later_moment)
     assert _rows(lake).keys() == {"b", "in"}
-    assert [(each["at"], each["assets"]) for each in trend(lake)] == [(moment, 3), (later, 2)]
-    assert [each["at"] for each in trend(lake, most=1)] == [later]
-    assert [each["qualified_name"] for each in most_gain(lake)] == ["file:///in", "file:///b"]
+    assert [(row["at"], row["assets"]) for row in trend(lake)] == [(moment, 3), (later_moment, 2)]
+    assert [row["at"] for row in trend(lake, limit=1)] == [later_moment]
+    assert [row["qualified_name"] for row in most_gain(lake)] == ["file:///in", "file:///b"]
 
 
 def test_without_a_lake_the_message_names_the_command_that_makes_one(spark: SparkSession, tmp_path: Path) -> None:

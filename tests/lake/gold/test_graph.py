@@ -23,19 +23,19 @@ edges = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1))
 
 def _search(pairs: list[tuple[int, int]], start: int, deepest: int) -> dict[int, tuple[int, int]]:
     """The depth of each node that is reached, and the number of shortest paths to it."""
-    found, waiting = {start: (0, 1)}, deque([start])
+    distances, waiting = {start: (0, 1)}, deque([start])
     while waiting:
         here = waiting.popleft()
-        depth, ways = found[here]
-        for one, other in pairs:
-            if one != here or depth == deepest:
+        depth, ways = distances[here]
+        for start_node, other in pairs:
+            if start_node != here or depth == deepest:
                 continue
-            if other not in found:
-                found[other] = (depth + 1, 0)
+            if other not in distances:
+                distances[other] = (depth + 1, 0)
                 waiting.append(other)
-            if found[other][0] == depth + 1:
-                found[other] = (depth + 1, found[other][1] + ways)
-    return {node: counts for node, counts in found.items() if node != start}
+            if distances[other][0] == depth + 1:
+                distances[other] = (depth + 1, distances[other][1] + ways)
+    return {node: counts for node, counts in distances.items() if node != start}
 
 
 @given(pairs=edges, deepest=st.integers(1, NODES))
@@ -43,8 +43,15 @@ def test_a_closure_equals_the_result_of_a_search(pairs: list[tuple[int, int]], d
     """With cycles and repeated edges among them."""
     starts, ends = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
     graph = Graph.of(starts, ends, NODES)
-    found = graph.closure(np.arange(NODES), depth=deepest)
-    rows = zip(found.source, found.target, found.depth, found.paths, found.edge, strict=True)
+    closure_table = graph.closure(np.arange(NODES), depth=deepest)
+    rows = zip(
+        closure_table.source,
+        closure_table.target,
+        closure_table.depth,
+        closure_table.paths,
+        closure_table.edge,
+        strict=True,
+    )
     stored: dict[int, dict[int, tuple[int, int]]] = {node: {} for node in range(NODES)}
     for source, target, depth, paths, edge in rows:
         stored[source][target] = (depth, paths)
@@ -68,36 +75,36 @@ def _downstream(known_columns: Columns, asset: str, column: str) -> list[dict[st
 
 
 def test_a_condition_of_rows_reaches_every_column() -> None:
-    known = _columns(("a", "filter", "b", "", False, False), ("b", "x", "c", "x", True, False))
-    found = {
+    columns = _columns(("a", "filter", "b", "", False, False), ("b", "x", "c", "x", True, False))
+    reached_columns = {
         (row["target"], row["target_column"]): (row["depth"], row["direct"])
-        for row in _downstream(known, "a", "filter")
+        for row in _downstream(columns, "a", "filter")
     }
-    assert found == {("b", ""): (1, False), ("b", "x"): (2, False), ("c", "x"): (3, False)}
+    assert reached_columns == {("b", ""): (1, False), ("b", "x"): (2, False), ("c", "x"): (3, False)}
 
 
 def test_tags_end_at_masks_and_follow_values_only() -> None:
-    known = _columns(
+    columns = _columns(
         ("a", "mail", "b", "mail", True, False),
         ("b", "mail", "c", "hash", True, True),
         ("b", "mail", "d", "", False, False),
         ("b", "mail", "a", "mail", True, False),
     )
     seeds = pd.DataFrame([("a", "mail", "personal")], columns=["qualified_name", "column", "tag"])
-    assert spread(known, seeds) == [
+    assert spread(columns, seeds) == [
         ("a", "mail", "personal", 0, "a", "mail"),
         ("b", "mail", "personal", 1, "a", "mail"),
     ]
 
 
 def test_tags_end_before_opaque_edges() -> None:
-    known = _columns(("a", "mail", "b", "x", True, False), ("a", "mail", "c", "y", True, False), opaque=[0])
+    columns = _columns(("a", "mail", "b", "x", True, False), ("a", "mail", "c", "y", True, False), opaque=[0])
     seeds = pd.DataFrame([("a", "mail", "personal")], columns=["qualified_name", "column", "tag"])
-    assert {asset[0] for asset in spread(known, seeds)} == {"a", "c"}
+    assert {asset[0] for asset in spread(columns, seeds)} == {"a", "c"}
 
 
 @pytest.mark.parametrize(
-    ("opaque", "found"),
+    ("opaque", "expected_columns"),
     [
         ([], {"b": (True, False), "c": (True, False), "d": (False, False)}),
         ([0], {"b": (True, True), "c": (True, True), "d": (False, False)}),
@@ -105,27 +112,27 @@ def test_tags_end_before_opaque_edges() -> None:
         ([0, 2], {"b": (True, True), "c": (True, True), "d": (False, False)}),
     ],
 )
-def test_what_code_may_pass_on_may_arrive(opaque: list[int], found: dict[str, tuple[bool, bool]]) -> None:
-    known = _columns(
+def test_what_code_may_pass_on_may_arrive(opaque: list[int], expected_columns: dict[str, tuple[bool, bool]]) -> None:
+    columns = _columns(
         ("a", "x", "b", "x", True, False),
         ("b", "x", "c", "x", True, False),
         ("a", "x", "d", "", False, False),
         opaque=opaque,
     )
-    assert {row["target"]: (row["direct"], row["opaque"]) for row in _downstream(known, "a", "x")} == found
+    assert {row["target"]: (row["direct"], row["opaque"]) for row in _downstream(columns, "a", "x")} == expected_columns
 
 
 def test_an_exact_way_beside_code_arrives() -> None:
-    both = (("a", "x", "c", "x", True, False), ("a", "x", "b", "x", True, False), ("b", "x", "c", "x", True, False))
-    found = {row["target"]: row["opaque"] for row in _downstream(_columns(*both, opaque=[0]), "a", "x")}
-    assert found == {"b": False, "c": False}
+    arrows = (("a", "x", "c", "x", True, False), ("a", "x", "b", "x", True, False), ("b", "x", "c", "x", True, False))
+    opaque_by_target = {row["target"]: row["opaque"] for row in _downstream(_columns(*arrows, opaque=[0]), "a", "x")}
+    assert opaque_by_target == {"b": False, "c": False}
 
 
 def test_a_tag_of_a_whole_data_set_stays_there() -> None:
     """An empty value of a CSV file is None."""
-    known = _columns(("a", "mail", "b", "mail", True, False))
+    columns = _columns(("a", "mail", "b", "mail", True, False))
     seeds = [("a", None, "personal"), ("a", "mail", "personal"), ("z", None, "personal")]
-    assert spread(known, pd.DataFrame(seeds, columns=["qualified_name", "column", "tag"])) == [
+    assert spread(columns, pd.DataFrame(seeds, columns=["qualified_name", "column", "tag"])) == [
         ("a", "", "personal", 0, "a", ""),
         ("a", "mail", "personal", 0, "a", "mail"),
         ("b", "mail", "personal", 1, "a", "mail"),

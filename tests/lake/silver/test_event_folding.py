@@ -19,9 +19,9 @@ BODIES = [event for event in map(decode, LINES) if event.body]
 
 def _one_run(count: int, draw: random.Random) -> list[Event]:
     """Events of several runs as if they were one's, many times over, by time."""
-    some = draw.sample(BODIES, 6)
+    bodies = draw.sample(BODIES, 6)
     times = sorted(event.time for event in BODIES)
-    drawn = [replace(draw.choice(some), run_id=BODIES[0].run_id, time=draw.choice(times)) for _ in range(count)]
+    drawn = [replace(draw.choice(bodies), run_id=BODIES[0].run_id, time=draw.choice(times)) for _ in range(count)]
     return sorted(drawn, key=lambda event: (event.time, event.type, repr(event.body)))
 
 

@@ -23,8 +23,8 @@ def _tested(run: str, minute: float, *, success: bool, kind: str = "COMPLETE", r
         "dataQualityAssertions": {"assertions": [{"assertion": "not_null", "column": "id", "success": success}]},
         "dataQualityMetrics": {"rowCount": rows, "columnMetrics": {}},
     }
-    read = {**dataset("/orders"), "inputFacets": facets}
-    return body(kind, run=run, minute=minute, application="app", app_name="dq", job="check", inputs=[read])
+    tested_dataset = {**dataset("/orders"), "inputFacets": facets}
+    return body(kind, run=run, minute=minute, application="app", app_name="dq", job="check", inputs=[tested_dataset])
 
 
 def _write(path: Path, *events: Json) -> None:
@@ -60,8 +60,8 @@ def test_the_last_result_of_a_run_counts_and_the_last_run_decides(spark: SparkSe
     (failed,) = failed_tests(lake).collect()
     assert failed["run_id"] == run_id("one")
 
-    earlier, later = _tested("one", 0, success=True, kind="START"), _tested("two", 9, success=True, rows=10)
-    _write(source / "2.jsonl", earlier, later)
+    earlier, later_event = _tested("one", 0, success=True, kind="START"), _tested("two", 9, success=True, rows=10)
+    _write(source / "2.jsonl", earlier, later_event)
     _update(lake, source, 2)
     assert {row["run_id"]: row["success"] for row in lake.read(QUALITY).where("kind = 'test'").collect()} == {
         run_id("one"): False,

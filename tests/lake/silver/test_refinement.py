@@ -31,8 +31,8 @@ def test_the_reason_why_a_run_could_not_be_merged_is_kept(spark: SparkSession) -
     ]
     stored = spark.createDataFrame([tuple(row.get(name) for name in RUNS.names) for row in rows], RUNS.struct())
     needed = spark.createDataFrame([("broken",), ("skipped",)], "run_id string")
-    found = {row.run_id: (row.problem, row.weight) for row in _known(stored, needed).collect()}
-    assert found == {"broken": ("ValueError: no", None), "skipped": (None, 5)}
+    problems = {row.run_id: (row.problem, row.weight) for row in _known(stored, needed).collect()}
+    assert problems == {"broken": ("ValueError: no", None), "skipped": (None, 5)}
 
 
 def test_a_plan_that_came_alone_counts_with_the_run_that_another_step_brings(
@@ -44,11 +44,13 @@ def test_a_plan_that_came_alone_counts_with_the_run_that_another_step_brings(
     source.mkdir()
     steps: tuple[list[bytes], list[bytes]] = ([], [])
     for app, sink in (("one", "/b"), ("two", "/d")):
-        at, application = "2026-11-21T10:00:00Z", run_id(app)
+        moment, application = "2026-11-21T10:00:00Z", run_id(app)
         steps[app == "one"].append(
             event(f"{app} l", "COMPLETE", "10:00:00", inputs=["/c"], outputs=[sink], application=app)
         )
-        steps[app == "two"].append(plan_event(run_id(f"{app} p"), at, application=application, source="/a", sink=sink))
+        steps[app == "two"].append(
+            plan_event(run_id(f"{app} p"), moment, application=application, source="/a", sink=sink)
+        )
     for batch, bodies in enumerate(steps, 1):
         (source / f"{batch}.jsonl").write_bytes(b"\n".join(bodies))
         ingest(lake, [str(source)], batch=batch)

@@ -38,28 +38,28 @@ def _batches(texts: list[tuple[str, str]], size: int) -> list[pa.RecordBatch]:
         for number, (run_id, text) in enumerate(texts)
         for plain in (number % 3 == 0,)
     ]
-    found: list[pa.RecordBatch] = pa.Table.from_pylist(rows, EVENTS).to_batches(max_chunksize=size)
-    return found
+    batches: list[pa.RecordBatch] = pa.Table.from_pylist(rows, EVENTS).to_batches(max_chunksize=size)
+    return batches
 
 
 def _merged(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
-    made = through(batches, merge_all, schema_of(MERGED), weigh="merged")
-    found: list[dict[str, Any]] = pa.Table.from_batches(made).to_pylist()
-    return found
+    merged_batches = through(batches, merge_all, schema_of(MERGED), weigh="merged")
+    merged_rows: list[dict[str, Any]] = pa.Table.from_batches(merged_batches).to_pylist()
+    return merged_rows
 
 
 def _runs() -> dict[str, list[tuple[str, Event]]]:
-    found: dict[str, list[tuple[str, Event]]] = {}
+    events_by_run: dict[str, list[tuple[str, Event]]] = {}
     for text in LINES:
         event = decode(text.encode())
         if event.body:
-            found.setdefault(event.run_id, []).append((text, event))
-    return found
+            events_by_run.setdefault(event.run_id, []).append((text, event))
+    return events_by_run
 
 
 def test_runs_are_merged_for_any_division_into_batches() -> None:
     runs = _runs()
-    texts = [(run_id, text) for run_id, own in runs.items() for text, _ in own]
+    texts = [(run_id, text) for run_id, run_pairs in runs.items() for text, _ in run_pairs]
     for size in (1, 3, 1_000):
         batches = pa.Table.from_batches(through(_batches(texts, size), merge_all, schema_of(MERGED), weigh="merged"))
         rows = {row["run_id"]: row for row in batches.to_pylist()}
@@ -73,20 +73,20 @@ def test_runs_are_merged_for_any_division_into_batches() -> None:
 
 def test_a_run_that_the_core_cannot_merge_is_a_row_with_its_problem() -> None:
     """All of its events are counted, and the next run is not affected."""
-    (run_id, own), *_ = _runs().items()
-    texts = [*[("0", OF_NO_RUN)] * 3, *((run_id, text) for text, _ in own)]
-    broken, whole = _merged(_batches(texts, 2))
+    (run_id, run_pairs), *_ = _runs().items()
+    texts = [*[("0", OF_NO_RUN)] * 3, *((run_id, text) for text, _ in run_pairs)]
+    broken, intact_row = _merged(_batches(texts, 2))
     assert broken["problem"].startswith("ValueError: ")
     assert (broken["run_id"], broken["application_run"], broken["merged"]) == ("0", "0", None)
     assert (broken["events"], broken["arrived"]) == (3, NOON + timedelta(minutes=2))
     assert broken["days"] == [date(2026, 3, 1), date(2026, 3, 2)]
-    assert (whole["events"], whole["problem"]) == (len(own), None)
+    assert (intact_row["events"], intact_row["problem"]) == (len(run_pairs), None)
 
 
 def test_an_event_that_a_later_core_refuses_stops_no_other_run() -> None:
-    (run_id, own), *_ = _runs().items()
+    (run_id, run_pairs), *_ = _runs().items()
     refused = {"run_id": "0", "arrived": NOON, "day": NOON.date(), "content": b'{"eventTime": 1}', "plain": True}
     first = pa.RecordBatch.from_pylist([refused], EVENTS)
-    broken, whole = _merged([first, *_batches([(run_id, text) for text, _ in own], 2)])
+    broken, intact_row = _merged([first, *_batches([(run_id, text) for text, _ in run_pairs], 2)])
     assert broken["problem"].startswith("Unreadable: ")
-    assert (broken["events"], whole["events"], whole["problem"]) == (1, len(own), None)
+    assert (broken["events"], intact_row["events"], intact_row["problem"]) == (1, len(run_pairs), None)

@@ -42,7 +42,7 @@ spans = st.tuples(moments, moments).map(sorted)
 
 
 def _span(micros: list[int]) -> Span:
-    first, last = (RUN.first + timedelta(microseconds=each) for each in micros)
+    first, last = (RUN.first + timedelta(microseconds=microseconds) for microseconds in micros)
     return Span(first=first, last=last)
 
 
@@ -54,7 +54,7 @@ def test_the_batches_around_a_run_are_those_that_enclose_it(
     known_batches = Batches()
     batches = [
         StreamBatch(seen=_span(micros), run_id=str(number), inputs=(), began=began)
-        for number, (micros, began) in enumerate(sorted(intervals, key=lambda each: each[0][1]))
+        for number, (micros, began) in enumerate(sorted(intervals, key=lambda interval: interval[0][1]))
     ]
     for batch in batches:
         known_batches.add(batch)
@@ -101,22 +101,22 @@ def test_translations_equal_the_cores_for_every_batch_size() -> None:
             rows.append(row)
     table = pa.Table.from_pylist([row | {"application_run": "a"} for row in rows], RUNS)
     for size in (1, 4, 1_000):
-        made = through(
+        translated_batches = through(
             table.to_batches(max_chunksize=size), partial(translations, None, MAX_CACHED_BYTES), schema_of(TRANSLATED)
         )
-        found = {row["run_id"]: row for row in pa.Table.from_batches(made).to_pylist()}
-        assert found.keys() == events.keys()
-        assert {row["outcome"] for row in found.values()} >= {"translated", "skipped"}
+        rows_by_run = {row["run_id"]: row for row in pa.Table.from_batches(translated_batches).to_pylist()}
+        assert rows_by_run.keys() == events.keys()
+        assert {row["outcome"] for row in rows_by_run.values()} >= {"translated", "skipped"}
         for run in runs:
-            around = RunContext(facts=application_facts)
-            result = translate(run, around)
-            row = found[run.run_id]
+            run_context = RunContext(facts=application_facts)
+            result = translate(run, run_context)
+            row = rows_by_run[run.run_id]
             processes = result.processes if isinstance(result, RunLineage) else ()
             assert [unpack_process(contribution["content"]) for contribution in row["contributions"]] == list(processes)
             assert [contribution["digest"] for contribution in row["contributions"]] == [
                 digest(pack(process)) for process in processes
             ]
-            seen_schemas = schemas_in(Datasets.of(run, around)) if run.ended == "COMPLETE" else ()
+            seen_schemas = schemas_in(Datasets.of(run, run_context)) if run.ended == "COMPLETE" else ()
             assert [
                 (
                     schema["qualified_name"],
@@ -133,10 +133,10 @@ def test_an_unreadable_batch_is_reported_once() -> None:
     broken = {"run_id": "b", "merged": b"no run", "timed_out": False}
     readable = {"run_id": RUN.run_id, "merged": pack(RUN), "timed_out": False}
     rows = [broken | {"rank": 1}, broken | {"rank": _OF_RUN}, readable | {"rank": _OF_RUN}]
-    given = pa.RecordBatch.from_pylist([row | {"application_run": "a", "piece": 0} for row in rows], RUNS)
-    made = pa.Table.from_batches(
-        through([given], partial(translations, None, MAX_CACHED_BYTES), schema_of(TRANSLATED))
+    unreadable_batch = pa.RecordBatch.from_pylist([row | {"application_run": "a", "piece": 0} for row in rows], RUNS)
+    translated_rows = pa.Table.from_batches(
+        through([unreadable_batch], partial(translations, None, MAX_CACHED_BYTES), schema_of(TRANSLATED))
     ).to_pylist()
-    assert [row["run_id"] for row in made] == ["b", RUN.run_id]
-    assert (made[0]["outcome"], made[0]["contributions"]) == ("unusable", [])
-    assert made[1]["outcome"] != "unusable"
+    assert [row["run_id"] for row in translated_rows] == ["b", RUN.run_id]
+    assert (translated_rows[0]["outcome"], translated_rows[0]["contributions"]) == ("unusable", [])
+    assert translated_rows[1]["outcome"] != "unusable"

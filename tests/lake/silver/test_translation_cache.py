@@ -48,8 +48,8 @@ def _runs() -> tuple[MergedRun, ...]:
 def _copies(bases: list[MergedRun]) -> st.SearchStrategy[list[tuple[MergedRun, bool, MergedRun]]]:
     """Runs that differ from one of these in ids and times only, their timeouts, and other runs of the context."""
     copy = st.builds(
-        lambda run, run_id, parent, later: replace(
-            run, run_id=run_id, application_run=parent or run_id, first=run.first + later, last=run.last + later
+        lambda run, run_id, parent, delay: replace(
+            run, run_id=run_id, application_run=parent or run_id, first=run.first + delay, last=run.last + delay
         ),
         st.sampled_from(bases),
         st.sampled_from(IDS),
@@ -67,8 +67,10 @@ asked_for = st.lists(st.sampled_from(_runs()), min_size=1, max_size=2).flatmap(_
 def test_cached_translations_equal_fresh_ones(asked: list[tuple[MergedRun, bool, MergedRun]], remembered: int) -> None:
     sayings = TranslationCache(remembered)
     for run, timed_out, other in asked:
-        around = RunContext(facts=application_facts_of(other) | application_facts_of(run))
-        assert sayings.of(run, around, timed_out=timed_out) == translated_run(run, around, timed_out=timed_out)
+        run_context = RunContext(facts=application_facts_of(other) | application_facts_of(run))
+        assert sayings.of(run, run_context, timed_out=timed_out) == translated_run(
+            run, run_context, timed_out=timed_out
+        )
 
 
 def _again(run: MergedRun) -> MergedRun:
@@ -87,31 +89,33 @@ def test_only_new_content_is_translated() -> None:
 def test_a_cached_lifecycle_event_gets_the_time_of_its_own_run() -> None:
     run = next(run for run in _runs() if translated_run(run, NO_CONTEXT, timed_out=False)["lifecycle_events"])
     sayings = TranslationCache()
-    for each in (run, _again(run)):
+    for merged_run in (run, _again(run)):
         (lifecycle_event, *_) = unpack_lifecycle_events(
-            sayings.of(each, NO_CONTEXT, timed_out=False)["lifecycle_events"]
+            sayings.of(merged_run, NO_CONTEXT, timed_out=False)["lifecycle_events"]
         )
-        assert lifecycle_event.at == each.last
+        assert lifecycle_event.at == merged_run.last
 
 
 def test_a_run_in_a_batch_is_translated_by_itself() -> None:
     """Its lineage has the sources of the batch."""
     run = next(run for run in _runs() if names_no_source(run) and run.ended == "COMPLETE")
-    source = next(asset for each in _runs() for asset in Datasets.of(each, NO_CONTEXT).inputs.values())
+    source = next(asset for merged_run in _runs() for asset in Datasets.of(merged_run, NO_CONTEXT).inputs.values())
     batch = StreamBatch(seen=Span(first=run.first, last=run.last), run_id=IDS[1], inputs=(source,))
     sayings = TranslationCache()
-    alone = sayings.of(run, NO_CONTEXT, timed_out=False)
+    lone_translation = sayings.of(run, NO_CONTEXT, timed_out=False)
     for _ in range(2):
         inside = RunContext(batches=(batch,))
-        assert sayings.of(run, inside, timed_out=False) == translated_run(run, inside, timed_out=False) != alone
+        assert (
+            sayings.of(run, inside, timed_out=False) == translated_run(run, inside, timed_out=False) != lone_translation
+        )
 
 
 def test_an_application_is_not_taken_for_one_of_its_runs() -> None:
     application = next(run for run in _runs() if run.is_application and run.ended and not run.inputs + run.outputs)
     sayings = TranslationCache()
     reasons = {
-        sayings.of(each, NO_CONTEXT, timed_out=False)["reason"]
-        for each in (application, replace(application, application_run=IDS[1]))
+        sayings.of(merged_run, NO_CONTEXT, timed_out=False)["reason"]
+        for merged_run in (application, replace(application, application_run=IDS[1]))
     }
     assert reasons == {"an application's own event", "names no data set"}
 
@@ -119,15 +123,15 @@ def test_an_application_is_not_taken_for_one_of_its_runs() -> None:
 def test_the_cache_stays_within_its_memory_limit() -> None:
     """With wide runs that all differ, whose texts are a small part of their memory."""
     run = next(run for run in _runs() if run.ended == "COMPLETE" and run.inputs and not run.outputs)
-    source = replace(run.inputs[0], schema=tuple((f"column_{each}", "string") for each in range(200)))
-    most = 1_000_000
-    sayings = TranslationCache(most)
+    source = replace(run.inputs[0], schema=tuple((f"column_{column_number}", "string") for column_number in range(200)))
+    memory_limit = 1_000_000
+    sayings = TranslationCache(memory_limit)
     tracemalloc.start()
     try:
         for number in range(200):
-            one = unpack_run(pack(replace(run, inputs=(source,), statement=f"select {number}")))
-            sayings.of(one, NO_CONTEXT, timed_out=False)
-            held, _ = tracemalloc.get_traced_memory()
-            assert held < 2 * most
+            unpacked_run = unpack_run(pack(replace(run, inputs=(source,), statement=f"select {number}")))
+            sayings.of(unpacked_run, NO_CONTEXT, timed_out=False)
+            used_memory, _ = tracemalloc.get_traced_memory()
+            assert used_memory < 2 * memory_limit
     finally:
         tracemalloc.stop()

@@ -43,7 +43,7 @@ def test_many_files_become_one(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.engine("sail")
 def test_an_engine_without_compaction_names_one_that_has_it(spark: SparkSession, tmp_path: Path) -> None:
     lake = _grown(spark, tmp_path)
-    before = _rows(lake)
+    rows_before = _rows(lake)
     with pytest.raises(LakeError, match="use Spark"):
         compact(lake)
-    assert _rows(lake) == before
+    assert _rows(lake) == rows_before

@@ -38,9 +38,9 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
     return Lake(session=spark, root=str(tmp_path))
 
 
-def _put(lake: Lake, table: Table, batch: int, rows: list[tuple[str, str, str]], **how: Any) -> int:
+def _put(lake: Lake, table: Table, batch: int, rows: list[tuple[str, str, str]], **options: Any) -> int:
     return lake.put(
-        table, lake.session.createDataFrame(rows, "id string, of string, outcome string"), batch=batch, **how
+        table, lake.session.createDataFrame(rows, "id string, of string, outcome string"), batch=batch, **options
     )
 
 
@@ -82,9 +82,9 @@ def test_only_the_compared_columns_decide_but_rows_are_written_whole(lake: Lake)
 
 
 def test_a_row_that_differs_replaces_the_stored_one_only_under_the_condition(lake: Lake) -> None:
-    how: dict[str, Any] = {"compared": ("outcome",), "replacing": "outcome > was_outcome"}
-    _put(lake, PLAIN, 1, [("a", "x", "2"), ("b", "x", "2")], **how)
-    assert _put(lake, PLAIN, 2, [("a", "y", "3"), ("b", "y", "1"), ("c", "y", "1")], **how) == 2
+    options: dict[str, Any] = {"compared": ("outcome",), "replacing": "outcome > was_outcome"}
+    _put(lake, PLAIN, 1, [("a", "x", "2"), ("b", "x", "2")], **options)
+    assert _put(lake, PLAIN, 2, [("a", "y", "3"), ("b", "y", "1"), ("c", "y", "1")], **options) == 2
     assert _rows(lake, PLAIN) == [("a", "y", "3", 2), ("b", "x", "2", 1), ("c", "y", "1", 2)]
 
 
@@ -95,13 +95,15 @@ def test_rows_that_are_all_new_are_appended(lake: Lake, tmp_path: Path) -> None:
     assert _rows(lake, PLAIN) == [("a", "x", "1", 1), ("b", "x", "2", 3), ("c", "x", "1", 2), ("d", "x", "1", 3)]
     commits = sorted((tmp_path / PLAIN.place / "_delta_log").glob("*.json"))
     actions = [[json.loads(line) for line in path.read_text().splitlines()] for path in commits]
-    done = [next(each["commitInfo"] for each in action if "commitInfo" in each)["operation"] for action in actions]
-    assert done[1:] == ["WRITE", "MERGE"]
+    operations = [
+        next(entry["commitInfo"] for entry in action if "commitInfo" in entry)["operation"] for action in actions
+    ]
+    assert operations[1:] == ["WRITE", "MERGE"]
 
 
 def test_missing_rows_of_a_table_without_marks_are_deleted(lake: Lake) -> None:
     _put(lake, PLAIN, 1, [("a", "x", "1"), ("b", "x", "1")])
-    assert _put(lake, PLAIN, 2, [("a", "x", "2")], whole=True) == 2
+    assert _put(lake, PLAIN, 2, [("a", "x", "2")], replaces_all=True) == 2
     assert _rows(lake, PLAIN) == [("a", "x", "2", 2)]
 
 
@@ -140,8 +142,8 @@ def test_every_file_is_listed_and_read_once(lake: Lake, tmp_path: Path) -> None:
         lake.engine.listed(str(tmp_path)).select("path", "length", f.col("modified").cast("string")).collect()
     )
     assert [tuple(row) for row in listed] == [(f"file:{tmp_path}/{name}", size, _WRITTEN) for name in names]
-    found = lake.engine.contents([path for path, *_ in listed])
-    rows = found.select("path", f.length("content"), f.col("modificationTime").cast("string"))
+    file_contents = lake.engine.contents([path for path, *_ in listed])
+    rows = file_contents.select("path", f.length("content"), f.col("modificationTime").cast("string"))
     assert sorted(tuple(row) for row in rows.collect()) == [tuple(row) for row in listed]
 
 
@@ -153,13 +155,13 @@ def test_files_and_folders_of_any_name_are_listed_and_read_once(lake: Lake, tmp_
     folder = tmp_path / "in [1-2]{a,b}?"
     names = ("a[1]", "a1", "b,c", "{b,c}", "b", "d?", "d*", "dd", r"e\f", "ef", "g}h", "[!i]", "i")
     (tmp_path / "in 1a-").mkdir()
-    for each in (*(folder / name for name in names), tmp_path / "in 1a-" / "other"):
-        each.parent.mkdir(exist_ok=True)
-        each.write_text(each.name)
+    for file_path in (*(folder / name for name in names), tmp_path / "in 1a-" / "other"):
+        file_path.parent.mkdir(exist_ok=True)
+        file_path.write_text(file_path.name)
     listed = sorted(row.path for row in lake.engine.listed(str(folder)).select("path").collect())
     assert listed == sorted(f"file:{folder}/{name}" for name in names)
-    read = lake.engine.contents(listed).select("path", f.col("content").cast("string")).collect()
-    assert sorted(tuple(row) for row in read) == [(path, path.removeprefix(f"file:{folder}/")) for path in listed]
+    read_rows = lake.engine.contents(listed).select("path", f.col("content").cast("string")).collect()
+    assert sorted(tuple(row) for row in read_rows) == [(path, path.removeprefix(f"file:{folder}/")) for path in listed]
 
 
 def test_a_place_may_be_a_file(lake: Lake, tmp_path: Path) -> None:
@@ -201,17 +203,19 @@ def test_progress_is_kept(lake: Lake) -> None:
 
 
 def test_a_lake_records_the_settings_that_it_was_made_with(lake: Lake) -> None:
-    others = Meaning(names=("[[rules]]", "/one/names.toml")), Meaning(quiet=timedelta(minutes=5))
-    assert replace(others[0], names=("[[rules]]", "/another.toml")).number == others[0].number, "by content"
-    assert len({0, MIXED, *(meaning.number for meaning in others)}) == 4
+    other_meanings = Meaning(names=("[[rules]]", "/one/names.toml")), Meaning(quiet=timedelta(minutes=5))
+    assert replace(other_meanings[0], names=("[[rules]]", "/another.toml")).number == other_meanings[0].number, (
+        "by content"
+    )
+    assert len({0, MIXED, *(meaning.number for meaning in other_meanings)}) == 4
     note_meaning(lake, Meaning(as_of=datetime.now(UTC)), since=0)
     assert (version_of(lake, PROGRESS), lake.progress(MEANING)) == (-1, 0), "the defaults cost nothing"
-    note_meaning(lake, others[0], since=0)
-    assert lake.progress(MEANING) == others[0].number
-    note_meaning(lake, others[0], since=3)
-    assert lake.progress(MEANING) == others[0].number
-    note_meaning(lake, others[1], since=3)
-    note_meaning(lake, others[0], since=4)
+    note_meaning(lake, other_meanings[0], since=0)
+    assert lake.progress(MEANING) == other_meanings[0].number
+    note_meaning(lake, other_meanings[0], since=3)
+    assert lake.progress(MEANING) == other_meanings[0].number
+    note_meaning(lake, other_meanings[1], since=3)
+    note_meaning(lake, other_meanings[0], since=4)
     assert lake.progress(MEANING) == MIXED, "what the others made is still in it"
 
 

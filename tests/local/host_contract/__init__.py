@@ -47,12 +47,12 @@ Case = Callable[[Bench], None]
 CASES: dict[str, Case] = {}
 
 
-def contract_case(what: str) -> Callable[[Case], Case]:
+def contract_case(title: str) -> Callable[[Case], Case]:
     """Add a case to the table under the observed behaviour."""
 
     def add(case: Case) -> Case:
-        assert what not in CASES
-        CASES[what] = case
+        assert title not in CASES
+        CASES[title] = case
         return case
 
     return add

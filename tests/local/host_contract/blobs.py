@@ -28,8 +28,8 @@ def container_of(bench: Bench) -> Iterator[ContainerClient]:
         yield client
 
 
-def _names(app: App, what: str) -> list[str]:
-    return sorted(note["name"].rpartition("/")[2] for note in app.notes(what))
+def _names(app: App, kind: str) -> list[str]:
+    return sorted(note["name"].rpartition("/")[2] for note in app.notes(kind))
 
 
 def _created(container: ContainerClient, name: str) -> dict[str, object]:
@@ -85,15 +85,17 @@ def _poison(bench: Bench) -> None:
         assert wait_for(lambda: app.get("/admin/host/calls")["poisoned"] == 1)
         assert wait_for(lambda: app.ended(4))
         assert _names(app, "begin").count("bad.txt") == 5
-        running = most = 0
+        running = peak = 0
         for note in app.notes("begin", "end"):
             if not note["name"].endswith("bad.txt"):
                 running += 1 if note["what"] == "begin" else -1
-                most = max(most, running)
-        assert most <= 2
+                peak = max(peak, running)
+        assert peak <= 2
         texts = [message.text for message in storage.get_messages("webjobs-blobtrigger-poison", 32, 1)]
         poison = [json.loads(base64.b64decode(text)) for text in texts]
-        assert [each["BlobName"] for each in poison if each["ContainerName"] == bench.container] == ["in/bad.txt"]
+        assert [message["BlobName"] for message in poison if message["ContainerName"] == bench.container] == [
+            "in/bad.txt"
+        ]
 
 
 @contract_case("a timer that was due while no host ran is called at the start, past due")

@@ -36,9 +36,9 @@ def web_app(folder: Path) -> Path:
     return app
 
 
-def write_keys(path: Path, *, own: str = OWN_KEY) -> None:
+def write_keys(path: Path, *, own_key: str = OWN_KEY) -> None:
     """Write a key of the app, one of the function echo, and the webhook's."""
-    functions = {"echo": {"default": own}} if own else {}
+    functions = {"echo": {"default": own_key}} if own_key else {}
     keys = {"functionKeys": {"default": KEY}, "systemKeys": {"blobs_extension": HOOK_KEY}, "functions": functions}
     path.write_text(json.dumps(keys))
 
@@ -55,7 +55,7 @@ def _keys(bench: Bench) -> None:
 @contract_case("a deleted key acts at once")
 def _deleted_key(bench: Bench) -> None:
     try:
-        write_keys(bench.keys, own="")
+        write_keys(bench.keys, own_key="")
         assert bench.ask("GET", "/api/v1/echo", key=OWN_KEY).status_code == 401
     finally:
         write_keys(bench.keys)

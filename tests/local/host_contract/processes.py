@@ -55,10 +55,10 @@ def _timeout(bench: Bench) -> None:
     with sample(app_folder, bench.scratch, None, "--restart", "2") as app:
         host = app.start()
         worker = app.get("/admin/host/status")["workerProcessId"]
-        asked = time.monotonic()
+        start = time.monotonic()
         assert requests.get(f"{app.url}/api/slow", timeout=60).status_code == 500
         assert requests.get(f"{app.url}/api/items/7/a", timeout=60).status_code == 200
-        assert time.monotonic() - asked >= 1 + 2
+        assert time.monotonic() - start >= 1 + 2
         assert app.get("/admin/host/status")["workerProcessId"] != worker
         log = host.log.read_text()
         assert "longer than functionTimeout, 1.0 s" in log
@@ -94,7 +94,7 @@ def _restart_without_storage(bench: Bench) -> None:
             assert wait_for(lambda: host.restarts)
             assert "An unhandled exception has occurred. Host is shutting down." in log.read_text()
             with Azurite(ports=own_azurite.ports) as back:
-                here = Bench(
+                own_bench = Bench(
                     azurite=back,
                     container=bench.container,
                     scratch=bench.scratch,
@@ -102,7 +102,7 @@ def _restart_without_storage(bench: Bench) -> None:
                     keys=bench.keys,
                     key=bench.key,
                 )
-                with container_of(here) as container:
+                with container_of(own_bench) as container:
                     container.upload_blob("in/a.txt", b"x")
                 assert wait_for(lambda: app.ended(1))
             assert not host.broken
@@ -110,15 +110,15 @@ def _restart_without_storage(bench: Bench) -> None:
 
 @contract_case("unavailable storage: the receiver continues, and answers 503 with Retry-After")
 def _receiver_without_storage(bench: Bench) -> None:
-    others = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
+    disabled_functions = {f"AzureWebJobs.{name}.Disabled": "true" for name in ("parser_function", "sweeper_function")}
     body = event("contract", "START", "10:00:00", inputs=["/a"], application="app")
-    with Azurite() as own:
-        settings = {**_CATALOG, **others, "AzureWebJobsStorage": own.connection_string}
+    with Azurite() as own_azurite:
+        settings = {**_CATALOG, **disabled_functions, "AzureWebJobsStorage": own_azurite.connection_string}
         with sample(ROOT, bench.scratch, settings, "--patience", "0.5") as app:
             host = app.start()
             assert _post(app, body).status_code == 201
             assert app.get("/admin/host/calls")["storage"] == {}, "a receiver's host makes no call of its own"
-            own.stop()
+            own_azurite.stop()
             for _ in range(3):
                 answer = _post(app, body)
                 assert answer.status_code == 503

@@ -56,8 +56,8 @@ def _no_text(bench: Bench) -> None:
 def _at_once(bench: Bench) -> None:
     with _app(bench, *["sleep 0.5"] * 6) as (app, _):
         assert wait_for(lambda: app.ended(6))
-        running = most = 0
+        running = peak = 0
         for note in app.notes("begin", "end"):
             running += 1 if note["what"] == "begin" else -1
-            most = max(most, running)
-        assert most == 2
+            peak = max(peak, running)
+        assert peak == 2

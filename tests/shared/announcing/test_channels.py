@@ -56,7 +56,7 @@ def wide(name: str) -> Message:
     )
     snapshot_after = state({"load": ["raw.k > orders.k"]}, {"raw": "k:int"})
     (message, *_) = sorted(
-        messages(snapshot_before, snapshot_after, comparison="wide", now=NOW), key=lambda each: -each.count
+        messages(snapshot_before, snapshot_after, comparison="wide", now=NOW), key=lambda message: -message.count
     )
     return message
 
@@ -69,7 +69,7 @@ def test_each_form_is_within_the_receiver_s_limits(form: ChannelKind, name: str)
     raw = body(message, form)
     assert judge(json.loads(raw), raw) == []
     assert form is ChannelKind.SLACK or "](" not in raw.decode(), "a name is no link"
-    assert any(each in raw.decode() for each in ("more", "…")), "the message counts the items that it leaves out"
+    assert any(marker in raw.decode() for marker in ("more", "…")), "the message counts the items that it leaves out"
 
 
 def test_the_judges_report_invalid_slack_and_teams_messages() -> None:
@@ -133,11 +133,11 @@ def test_errors_of_an_unavailable_or_slow_webhook_hide_the_secret_in_its_url() -
         began = time.monotonic()
         answer = slow.send(message)
         assert time.monotonic() - began < 3
-        gone = server.url("gone?sig=SECRET")
-    away = Webhook(url=gone, kind=ChannelKind.WEBHOOK).send(message)
-    for each in (answer, away):
-        assert isinstance(each, NotNow)
-        assert "SECRET" not in str(each)
+        gone_url = server.url("gone?sig=SECRET")
+    gone_answer = Webhook(url=gone_url, kind=ChannelKind.WEBHOOK).send(message)
+    for webhook_answer in (answer, gone_answer):
+        assert isinstance(webhook_answer, NotNow)
+        assert "SECRET" not in str(webhook_answer)
     assert "SECRET" not in repr(slow)
 
 
@@ -167,12 +167,12 @@ class Life:
         )
         assert self.round(BEFORE) == Watched(looked=True), "the first look only remembers"
 
-    def round(self, seen_snapshot: Snapshot | None = None, *, after: timedelta = timedelta(hours=1)) -> Watched:
+    def round(self, seen_snapshot: Snapshot | None = None, *, delay: timedelta = timedelta(hours=1)) -> Watched:
         self.state = seen_snapshot or self.state
-        self.now += after
-        done = watch(self.storage, self.options, lambda: self.state)
-        assert done is not None
-        return done
+        self.now += delay
+        watch_result = watch(self.storage, self.options, lambda: self.state)
+        assert watch_result is not None
+        return watch_result
 
 
 def _webhook(server: WebhookServer, path: str, form: ChannelKind = ChannelKind.WEBHOOK) -> Webhook:
@@ -193,17 +193,21 @@ def test_a_channel_in_trouble_holds_up_no_other_and_gets_its_messages_later() ->
             | {"slack": _webhook(server, "slack", ChannelKind.SLACK)}
         )
         began = time.monotonic()
-        done = life.round(AFTER)
+        watch_result = life.round(AFTER)
         assert time.monotonic() - began < 3
         number = len(found())
-        assert (done.decided, done.sent, done.failed) == (number, 2 * number, 4)
+        assert (watch_result.decided, watch_result.sent, watch_result.failed) == (number, 2 * number, 4)
         assert len(server.bodies("good")) == len(server.bodies("slack")) == number
-        again = life.round(after=timedelta(minutes=30))
-        assert (again.decided, again.sent, again.failed) == (0, 0, 3), "the busy one is left alone"
+        second_result = life.round(delay=timedelta(minutes=30))
+        assert (second_result.decided, second_result.sent, second_result.failed) == (0, 0, 3), (
+            "the busy one is left alone"
+        )
         server.trouble.clear()
-        life.round(after=timedelta(hours=3))
+        life.round(delay=timedelta(hours=3))
         for name in troubles:
-            assert [each["id"] for each in server.bodies(name)] == [each["id"] for each in server.bodies("good")]
+            assert [message_body["id"] for message_body in server.bodies(name)] == [
+                message_body["id"] for message_body in server.bodies("good")
+            ]
         assert life.round() == Watched(looked=True)
         assert all(not message.open for message in messages_on_record(life.storage))
 
@@ -212,8 +216,8 @@ def test_a_refused_message_is_not_sent_again_and_the_next_one_is() -> None:
     with webhook_server() as server:
         server.trouble["picky"] = Trouble(status=400)
         life = Life({"picky": _webhook(server, "picky")})
-        done = life.round(AFTER)
-        assert (done.sent, done.refused, done.failed) == (0, len(found()), 0)
+        watch_result = life.round(AFTER)
+        assert (watch_result.sent, watch_result.refused, watch_result.failed) == (0, len(found()), 0)
         server.trouble.clear()
         assert life.round(BEFORE).sent > 0
         refused = [message for message in messages_on_record(life.storage) if message.refused]
@@ -226,17 +230,17 @@ def test_a_message_is_given_up_after_two_weeks() -> None:
         server.trouble["gone"] = Trouble(status=404)
         life = Life({"gone": _webhook(server, "gone")})
         life.round(AFTER)
-        assert life.round(after=MAX_KEPT + timedelta(hours=1)).refused == len(found())
+        assert life.round(delay=MAX_KEPT + timedelta(hours=1)).refused == len(found())
         assert list(listed(life.storage, "gone")) == []
 
 
-def with_packed(life: Life, number: int, packed: bytes) -> str:
+def with_packed(life: Life, number: int, packed_message: bytes) -> str:
     """Decide a message for the channel `file`, and replace its content. Returns its id."""
     message = structs.replace(found()[0], id=f"{number:032}", decided=life.now)
     assert decide(life.storage, message, ["file"])
     row = life.storage.read(WATCH, OUTBOX_PARTITION, f"message|{message.id}")
     assert row
-    life.storage.upsert(WATCH, replace(row, values={"content": packed}))
+    life.storage.upsert(WATCH, replace(row, values={"content": packed_message}))
     return message.id
 
 
@@ -255,12 +259,12 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("packed", DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_message_is_refused_and_the_next_one_is_sent(packed: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("packed_message", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_message_is_refused_and_the_next_one_is_sent(packed_message: bytes, tmp_path: Path) -> None:
     life = Life({"file": FileChannel(path=tmp_path / "messages.jsonl")})
-    damaged, _ = with_packed(life, 1, packed), with_packed(life, 2, WHOLE)
-    done = life.round()
-    assert (done.sent, done.refused, done.failed) == (1, 1, 0)
+    damaged, _ = with_packed(life, 1, packed_message), with_packed(life, 2, WHOLE)
+    watch_result = life.round()
+    assert (watch_result.sent, watch_result.refused, watch_result.failed) == (1, 1, 0)
     assert sent_ids(tmp_path / "messages.jsonl") == [found()[0].id]
     ((refused, row),) = rows_of(life.storage, "refused")
     assert refused == ["file", damaged]
@@ -274,10 +278,10 @@ def test_a_message_of_a_newer_version_waits_two_weeks_for_it_and_holds_up_no_oth
     newer = gzip.compress(encoded(found()[0]).replace(topic, b'"topic":"freshness"'))
     waiting = with_packed(life, 1, newer)
     with_packed(life, 2, WHOLE)
-    done = life.round()
-    assert (done.sent, done.refused, done.failed, done.other_version) == (1, 0, 0, 1)
+    watch_result = life.round()
+    assert (watch_result.sent, watch_result.refused, watch_result.failed, watch_result.other_version) == (1, 0, 0, 1)
     assert [outbox_entry.message for outbox_entry in listed(life.storage, "file")] == [waiting]
-    last = life.round(after=MAX_KEPT)
+    last = life.round(delay=MAX_KEPT)
     assert (last.refused, last.other_version) == (1, 0)
     ((refused, row),) = rows_of(life.storage, "refused")
     assert refused == ["file", waiting]
@@ -303,13 +307,13 @@ def test_quiet_hours_delay_messages_below_the_severity_breaking(tmp_path: Path) 
     )
     life = Life({"file": FileChannel(path=tmp_path / "deep" / "messages.jsonl")}, quiet=quiet)
     life.now = datetime(2026, 11, 23, 21, 30, tzinfo=UTC)
-    done = life.round(AFTER)
+    watch_result = life.round(AFTER)
     severities = [message.severity for message in found()]
-    assert done.sent == severities.count(Severity.BREAKING) == 1
-    assert done.quiet == len(severities) - 1
+    assert watch_result.sent == severities.count(Severity.BREAKING) == 1
+    assert watch_result.quiet == len(severities) - 1
     life.now = datetime(2026, 11, 24, 5, 30, tzinfo=UTC)
-    assert life.round(after=timedelta(minutes=20)).sent == 0, "06:50 in Berlin"
-    assert life.round(after=timedelta(minutes=10)).sent == len(severities) - 1
+    assert life.round(delay=timedelta(minutes=20)).sent == 0, "06:50 in Berlin"
+    assert life.round(delay=timedelta(minutes=10)).sent == len(severities) - 1
     lines = (tmp_path / "deep" / "messages.jsonl").read_text().splitlines()
     assert sorted(json.loads(line)["severity"] for line in lines) == sorted(severities)
 
@@ -327,9 +331,9 @@ def test_a_file_channel_writes_each_message_once_after_a_truncated_line(tmp_path
 
 
 def test_telemetry_writes_a_line_that_an_alert_can_read() -> None:
-    seen: list[str] = []
+    telemetry_lines: list[str] = []
     message = next(message for message in found() if message.severity is Severity.BREAKING)
-    TelemetryChannel(telemetry=Acts(lambda act: seen.append(line_of(act)))).send(message)
-    (line,) = seen
+    TelemetryChannel(telemetry=Acts(lambda act: telemetry_lines.append(line_of(act)))).send(message)
+    (line,) = telemetry_lines
     assert line.startswith(f"announcement state=breaking topic=schema message={message.id} subject=")
     assert message.title in line

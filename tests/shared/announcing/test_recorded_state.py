@@ -45,13 +45,13 @@ def run(
     minute: float,
     *columns: str,
     target: str = "clean",
-    read: Sequence[str] = (),
+    read_columns: Sequence[str] = (),
     catalog: MemoryCatalog | None = None,
 ) -> None:
-    """A run of a job that writes a table from `raw`; `read`: the columns of `raw` that it reports."""
+    """A run of a job that writes a table from `raw`; `read_columns`: the columns of `raw` that it reports."""
     edges = columns_of({column: [source("raw", column, IDENTITY)] for column in columns})
     written_dataset = dataset(target, schema=schema(*columns), columnLineage=edges)
-    seen_dataset = dataset("raw", schema=schema(*(read or columns)))
+    seen_dataset = dataset("raw", schema=schema(*(read_columns or columns)))
     event = body(run=name, application=name, minute=minute, inputs=[seen_dataset], outputs=[written_dataset])
     for place in post(storage, packed_event(event)):
         settle(storage, place)
@@ -71,9 +71,9 @@ def at(minute: float) -> PublishOptions:
 def test_another_run_of_the_same_lineage_does_not_change_the_snapshot() -> None:
     storage = MemoryStorage()
     run(storage, "one", 0, "a", "b")
-    before = packed(recorded_snapshot(storage, at(1)))
+    snapshot_before = packed(recorded_snapshot(storage, at(1)))
     run(storage, "two", 30, "a", "b")
-    assert packed(recorded_snapshot(storage, at(31))) == before
+    assert packed(recorded_snapshot(storage, at(31))) == snapshot_before
 
 
 def test_the_owner_that_events_declare_is_in_the_state_and_decides_where_a_message_goes() -> None:
@@ -81,16 +81,18 @@ def test_the_owner_that_events_declare_is_in_the_state_and_decides_where_a_messa
     owned = {"owners": [{"name": "team:crm"}, {"name": "ann"}]}
     for minute, columns in ((0.0, ("a", "b")), (30.0, ("a",))):
         edges = columns_of({column: [source("raw", column, IDENTITY)] for column in columns})
-        written = dataset("clean", schema=schema(*columns), columnLineage=edges, ownership=owned)
-        seen = dataset("raw", schema=schema("a", "b"))
-        event = body(run=f"r{minute}", application=f"r{minute}", minute=minute, inputs=[seen], outputs=[written])
+        output_dataset = dataset("clean", schema=schema(*columns), columnLineage=edges, ownership=owned)
+        input_dataset = dataset("raw", schema=schema("a", "b"))
+        event = body(
+            run=f"r{minute}", application=f"r{minute}", minute=minute, inputs=[input_dataset], outputs=[output_dataset]
+        )
         for place in post(storage, packed_event(event)):
             settle(storage, place)
         publish(storage, MemoryCatalog(), publish_options(Clock()))
         if not minute:
             snapshot_before = recorded_snapshot(storage, at(1))
-    found = messages(snapshot_before, recorded_snapshot(storage, at(31)), comparison="x", now=Clock().at)
-    (dropped,) = (message for message in found if message.topic is Topic.SCHEMA)
+    change_messages = messages(snapshot_before, recorded_snapshot(storage, at(31)), comparison="x", now=Clock().at)
+    (dropped,) = (message for message in change_messages if message.topic is Topic.SCHEMA)
     assert (dropped.subject.owner, dropped.owners) == ("ann, team:crm", ("ann", "team:crm"))
     rules = WatchRules(
         channels=(Channel(name="crm", kind=ChannelKind.FILE),),
@@ -101,13 +103,13 @@ def test_the_owner_that_events_declare_is_in_the_state_and_decides_where_a_messa
 
 def test_readers_that_report_different_columns_by_turns_cause_no_change() -> None:
     storage = MemoryStorage()
-    run(storage, "one", 0, "a", read=("a", "b"))
-    run(storage, "other", 5, "a", target="second", read=("a",))
+    run(storage, "one", 0, "a", read_columns=("a", "b"))
+    run(storage, "other", 5, "a", target="second", read_columns=("a",))
     recorded_snapshot_before = recorded_snapshot(storage, at(6))
     for minute in (10, 20):
-        run(storage, f"one{minute}", minute, "a", read=("a", "b"))
+        run(storage, f"one{minute}", minute, "a", read_columns=("a", "b"))
         assert changes(recorded_snapshot_before, recorded_snapshot(storage, at(minute))) == ()
-        run(storage, f"other{minute}", minute + 5, "a", target="second", read=("a",))
+        run(storage, f"other{minute}", minute + 5, "a", target="second", read_columns=("a",))
         assert changes(recorded_snapshot_before, recorded_snapshot(storage, at(minute + 6))) == ()
 
 
@@ -134,8 +136,8 @@ def test_gates_judge_the_document() -> None:
     def gates(document: LineageDocument) -> Sequence[BrokenGate]:
         return [BrokenGate(policy="p", rule="r", sentence=f"{len(document.datasets)} data sets")]
 
-    before, snapshot_after = recorded_snapshot(storage, at(1)), recorded_snapshot(storage, at(1), gates)
-    (change,) = changes(before, snapshot_after)
+    snapshot_before, snapshot_after = recorded_snapshot(storage, at(1)), recorded_snapshot(storage, at(1), gates)
+    (change,) = changes(snapshot_before, snapshot_after)
     assert (change.policy, change.after) == ("p", "2 data sets")
 
 
@@ -164,15 +166,15 @@ def test_the_sweeper_runs_the_watch_when_due_and_reports_its_work() -> None:
 
 
 def test_unavailable_storage_does_not_fail_the_sweep() -> None:
-    seen = Watched(MemoryStorage())
+    watched_storage = Watched(MemoryStorage())
 
     def step_in(name: str, _arguments: tuple[object, ...]) -> None:
         if name == "read":
             raise StorageUnavailable("away")
 
-    seen.step_in = step_in
+    watched_storage.step_in = step_in
     channel = FaultyChannel(scheduler=Scheduler(), chance=random.Random(0))
-    assert watch_due(seen, options(channel, Clock()), publish_options(Clock())) == {}
+    assert watch_due(watched_storage, options(channel, Clock()), publish_options(Clock())) == {}
 
 
 POLICY_ON_CATALOG = """
@@ -192,10 +194,10 @@ def test_a_gate_reads_the_catalog_and_waits_while_it_is_unavailable() -> None:
     storage, clock = MemoryStorage(), Clock()
     catalog = MemoryCatalog()
     marks = MemoryClassifications(catalog)
-    away = False
+    is_unavailable = False
 
     def read(document: LineageDocument, rules: GovernanceRules) -> CatalogReading:
-        if away:
+        if is_unavailable:
             raise CatalogUnavailable("The catalog answered 503")
         return reading_of(document, rules, marks, storage)
 
@@ -212,13 +214,13 @@ def test_a_gate_reads_the_catalog_and_waits_while_it_is_unavailable() -> None:
     (raw,) = [key for key in catalog.assets if key[1].endswith("raw")]
     column = ("column", column_name(*raw, "a"))
     marks.attach("MICROSOFT.EMAIL", [marks.classified([column])[column].guid])
-    away = True
+    is_unavailable = True
     assert facts()["watch_looked"] is False
-    away = False
+    is_unavailable = False
     assert facts(1)["watch_decided"] == 1, "the next round looks at once"
     (message,) = [message.message for message in messages_on_record(storage)]
     assert message.topic is Topic.GATE
-    away = True
+    is_unavailable = True
     assert facts()["watch_looked"] is False
-    away = False
+    is_unavailable = False
     assert facts()["watch_decided"] == 0, "the gate stayed broken meanwhile"

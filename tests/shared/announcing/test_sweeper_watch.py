@@ -37,8 +37,8 @@ def run(storage: Storage, name: str, minute: float, *columns: str) -> None:
     """A run of a job that copies these columns of `raw`, published to a catalog of its own."""
     schema = {"fields": [{"name": column, "type": "string"} for column in columns]}
     edges = columns_of({column: [source("raw", column, IDENTITY)] for column in columns})
-    read, written = dataset("raw", schema=schema), dataset("clean", schema=schema, columnLineage=edges)
-    event = packed(body(run=name, application=name, minute=minute, inputs=[read], outputs=[written]))
+    input_dataset, output_dataset = dataset("raw", schema=schema), dataset("clean", schema=schema, columnLineage=edges)
+    event = packed(body(run=name, application=name, minute=minute, inputs=[input_dataset], outputs=[output_dataset]))
     for place in post(storage, event):
         settle(storage, place)
     publish(storage, MemoryCatalog(), publish_options(Clock()))
@@ -83,11 +83,11 @@ def test_the_sweeper_announces_a_change_once(
             gc.set_threshold(*collector)
         decided = {message.message.subject.name: message for message in messages_on_record(storage)}
     assert sorted(decided) == ["clean", "raw"]
-    assert all(not each.open and not each.refused for each in decided.values())
+    assert all(not decided_message.open and not decided_message.refused for decided_message in decided.values())
     assert server.wrong == []
-    titles = sorted(each.message.title for each in decided.values())
-    assert sorted(each["text"].partition(" ")[2] for each in server.bodies("slack")) == titles
-    cards = [each["attachments"][0]["content"]["body"][0]["text"] for each in server.bodies("teams")]
+    titles = sorted(decided_message.message.title for decided_message in decided.values())
+    assert sorted(message_body["text"].partition(" ")[2] for message_body in server.bodies("slack")) == titles
+    cards = [message_body["attachments"][0]["content"]["body"][0]["text"] for message_body in server.bodies("teams")]
     assert sorted(cards) == titles
     lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("announcement ")]
     assert len(lines) == 2

@@ -177,11 +177,11 @@ def test_a_process_that_a_dropped_data_set_hid_is_published_when_the_drop_failed
     drop, failure = (
         decode(event("d", kind, "12:00:00", states={"/s": ("DROP", "")}, **fields)) for kind in ("COMPLETE", "FAIL")
     )
-    hidden = Folding(run_id("app"))
-    hidden.add([write, drop])
-    assert hidden.shares() == {}
-    hidden.add([failure])
-    assert hidden.processes == hidden.shares().keys() != set()
+    folding = Folding(run_id("app"))
+    folding.add([write, drop])
+    assert folding.shares() == {}
+    folding.add([failure])
+    assert folding.processes == folding.shares().keys() != set()
 
 
 def test_a_run_leaves_a_content_to_its_other_supporters() -> None:
@@ -360,9 +360,9 @@ def test_facts_of_a_run_that_belongs_elsewhere_go_and_those_of_others_stay() -> 
 
 
 def _plan(time: str, run: str = "plan", *, failed: bool = False, columns: str = "y", sink: str = "/b") -> Event:
-    at, application = f"2026-11-21T{time}Z", run_id("app")
+    event_time, application = f"2026-11-21T{time}Z", run_id("app")
     return decode(
-        plan_event(run_id(run), at, application=application, failed=failed, columns=[("x", columns)], sink=sink)
+        plan_event(run_id(run), event_time, application=application, failed=failed, columns=[("x", columns)], sink=sink)
     )
 
 
@@ -370,13 +370,13 @@ def test_a_plan_that_came_alone_moves_to_the_listeners_run() -> None:
     plan, listener = _plan("10:00:00"), decode(_copy("COMPLETE", "10:00:00", source="/c"))
     folding = Folding(run_id("app"))
     folding.add([plan])
-    (alone,) = folding.state.contents
+    (lone_content,) = folding.state.contents
     assert folding.records[plan.run_id].verdict is State.CONTRIBUTED
     folding.add([listener])
     assert folding.records[plan.run_id].reason == JOINED
     assert folding.records[plan.run_id].joined == listener.run_id
     (content,) = folding.state.contents.values()
-    assert alone not in folding.state.contents, "what the plan said alone is withdrawn"
+    assert lone_content not in folding.state.contents, "what the plan said alone is withdrawn"
     assert content.supporters.keys() == {listener.run_id}
     assert [asset.name for asset in content.process.inputs] == ["/a", "/c"]
 

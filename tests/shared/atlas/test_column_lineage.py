@@ -26,7 +26,7 @@ def entity(*edges: ColumnEdge, inputs: tuple[str, ...] = ("/a", "/b")) -> Proces
 
 
 def test_each_output_column_has_a_column_lineage_step() -> None:
-    made = entity(
+    own_entity = entity(
         edge("file:///a", "first", "full"),
         edge("file:///a", "last", "full"),
         edge("file:///b", "id", "id"),
@@ -34,7 +34,7 @@ def test_each_output_column_has_a_column_lineage_step() -> None:
         edge("file:///b", "when", "full", EdgeKind.INDIRECT),
         edge("file:///b", "when", ALL_ROWS),
     )
-    own_lineage = column_lineage(made)
+    own_lineage = column_lineage(own_entity)
     assert [(column.name, column.qualified_name, column.asset) for column in own_lineage.columns] == [
         ("out.copy", "copy@fs_path:file:///out", ("fs_path", OUT)),
         ("a.first", "first@fs_path:file:///a", ("fs_path", "file:///a")),
@@ -48,7 +48,7 @@ def test_each_output_column_has_a_column_lineage_step() -> None:
         ("out.id", ("id@fs_path:file:///b",)),
         ("out.copy", ("id@fs_path:file:///b",)),
     }
-    assert all(step.qualified_name.startswith(f"{made.qualified_name}#") for step in own_lineage.steps)
+    assert all(step.qualified_name.startswith(f"{own_entity.qualified_name}#") for step in own_lineage.steps)
 
 
 def test_the_order_of_edges_does_not_change_column_lineage() -> None:
@@ -73,11 +73,11 @@ def test_an_edge_from_an_asset_outside_the_process_makes_no_column() -> None:
 @pytest.mark.parametrize("letter", ["x", "ü", "日"])
 def test_names_of_columns_and_steps_stay_within_the_name_limit(letter: str) -> None:
     long = letter * (4090 // len(letter.encode()))
-    found = column_lineage(entity(edge("file:///a", f"{long}1", long), edge("file:///a", f"{long}2", long)))
-    texts = [text for column in found.columns for text in (column.qualified_name, column.name)]
-    texts += [text for step in found.steps for text in (step.qualified_name, step.name)]
+    own_lineage = column_lineage(entity(edge("file:///a", f"{long}1", long), edge("file:///a", f"{long}2", long)))
+    texts = [text for column in own_lineage.columns for text in (column.qualified_name, column.name)]
+    texts += [text for step in own_lineage.steps for text in (step.qualified_name, step.name)]
     assert max(len(text.encode()) for text in texts) <= LONGEST_NAME
-    assert len({column.qualified_name for column in found.columns}) == 3, "different ones stay different"
+    assert len({column.qualified_name for column in own_lineage.columns}) == 3, "different ones stay different"
 
 
 def test_a_name_within_the_limit_is_not_shortened() -> None:
@@ -87,8 +87,8 @@ def test_a_name_within_the_limit_is_not_shortened() -> None:
 
 def test_the_size_limit_of_the_mapping_also_limits_column_lineage_steps() -> None:
     """The mapping's limit of 32 KB applies to this form too."""
-    made = entity(*(edge("file:///a", f"a_column_of_19_{n:04}", f"a_column_of_19_{n:04}") for n in range(1000)))
-    found = column_lineage(made)
-    assert 300 < len(found.steps) < 1000
-    assert isinstance(found.columns[0], OwnColumn)
-    assert isinstance(found.steps[0], ColumnLineageStep)
+    own_entity = entity(*(edge("file:///a", f"a_column_of_19_{n:04}", f"a_column_of_19_{n:04}") for n in range(1000)))
+    own_lineage = column_lineage(own_entity)
+    assert 300 < len(own_lineage.steps) < 1000
+    assert isinstance(own_lineage.columns[0], OwnColumn)
+    assert isinstance(own_lineage.steps[0], ColumnLineageStep)

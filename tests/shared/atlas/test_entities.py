@@ -22,8 +22,8 @@ def _edge(source: str, column: str, output: str, kind: EdgeKind = EdgeKind.DIREC
     )
 
 
-def _attributes(each: Process, *, with_indirect: bool = False) -> dict[str, str]:
-    return dict(process_entity(each, with_indirect=with_indirect).attributes)
+def _attributes(lineage_process: Process, *, with_indirect: bool = False) -> dict[str, str]:
+    return dict(process_entity(lineage_process, with_indirect=with_indirect).attributes)
 
 
 def test_a_process_becomes_the_entity_that_purview_expects() -> None:
@@ -62,7 +62,7 @@ def test_the_column_mapping_has_one_object_for_each_pair() -> None:
         _edge("a", "id", "id"),
         _edge("a", "id", "id", EdgeKind.INDIRECT),
     )
-    text, shown, total = column_mapping(edges)
+    text, shown_count, total = column_mapping(edges)
     assert json.loads(text) == [
         {
             "DatasetMapping": {"Source": "a", "Sink": "sink"},
@@ -74,7 +74,7 @@ def test_the_column_mapping_has_one_object_for_each_pair() -> None:
         },
         {"DatasetMapping": {"Source": "b", "Sink": "sink"}, "ColumnMapping": [{"Source": "y", "Sink": "z"}]},
     ]
-    assert (shown, total) == (4, 4)
+    assert (shown_count, total) == (4, 4)
 
 
 def test_the_order_of_edges_does_not_change_the_column_mapping() -> None:
@@ -100,47 +100,53 @@ def test_an_edge_to_all_rows_is_not_in_the_column_mapping() -> None:
 @pytest.mark.parametrize("name", ["plain", "ümläut", '"quoted"\\', "日" * 40])
 def test_pairs_beyond_the_limit_are_left_out_and_counted_in_the_description(name: str) -> None:
     edges = tuple(_edge("a", f"{name}{n:05}", f"{name}{n:05}") for n in range(3000))
-    text, shown, total = column_mapping(edges)
-    longer = json.dumps({"Source": f"{name}{shown:05}", "Sink": f"{name}{shown:05}"}, ensure_ascii=False)
+    text, shown_count, total = column_mapping(edges)
+    longer = json.dumps({"Source": f"{name}{shown_count:05}", "Sink": f"{name}{shown_count:05}"}, ensure_ascii=False)
     assert LIMIT - len(longer.encode()) - 20 < len(text.encode()) <= LIMIT
     assert total == 3000
     pairs = json.loads(text)[0]["ColumnMapping"]
-    assert [pair["Sink"] for pair in pairs] == [f"{name}{n:05}" for n in range(shown)]
+    assert [pair["Sink"] for pair in pairs] == [f"{name}{n:05}" for n in range(shown_count)]
     description = _attributes(replace(process("/a"), columns=edges))["description"]
     assert (
         description
-        == f"Operations: insert. Columns: {shown} of 3000 pairs are shown, the catalog's property holds no more."
+        == f"Operations: insert. Columns: {shown_count} of 3000 pairs are shown, the catalog's property holds no more."
     )
 
 
 def test_a_column_name_longer_than_a_property_is_left_out() -> None:
-    text, shown, total = column_mapping((_edge("a", "x" * LIMIT, "x"),))
-    assert (text, shown, total) == ("[]", 0, 1)
+    text, shown_count, total = column_mapping((_edge("a", "x" * LIMIT, "x"),))
+    assert (text, shown_count, total) == ("[]", 0, 1)
 
 
 def test_a_mapping_of_exactly_the_size_limit_is_complete() -> None:
-    most = [_edge("a", "y" * 4_000, f"x{n}") for n in range(8)]
-    room = LIMIT - len(column_mapping((*most, _edge("a", "", "x9")))[0])
-    assert column_mapping((*most, _edge("a", "y" * room, "x9")))[1:] == (9, 9)
-    assert column_mapping((*most, _edge("a", "y" * (room + 1), "x9")))[1:] == (8, 9)
+    long_edges = [_edge("a", "y" * 4_000, f"x{n}") for n in range(8)]
+    room = LIMIT - len(column_mapping((*long_edges, _edge("a", "", "x9")))[0])
+    assert column_mapping((*long_edges, _edge("a", "y" * room, "x9")))[1:] == (9, 9)
+    assert column_mapping((*long_edges, _edge("a", "y" * (room + 1), "x9")))[1:] == (8, 9)
 
 
 def test_pairs_with_overlong_column_names_are_left_out_and_other_pairs_stay() -> None:
     edges = (_edge("a", "a" * 5_000, "x"), _edge("a", "b", "b" * 5_000), _edge("a", "c", "c"))
-    text, shown, total = column_mapping(edges)
-    assert (json.loads(text)[0]["ColumnMapping"], shown, total) == ([{"Source": "c", "Sink": "c"}], 1, 3)
+    text, shown_count, total = column_mapping(edges)
+    assert (json.loads(text)[0]["ColumnMapping"], shown_count, total) == ([{"Source": "c", "Sink": "c"}], 1, 3)
 
 
 def test_equal_lineage_has_equal_fingerprints() -> None:
-    one = process("/a", "/b")
-    other = replace(one, inputs=tuple(reversed(one.inputs)), columns=tuple(reversed(one.columns)))
-    assert process_entity(one).fingerprint == process_entity(other).fingerprint
+    original_process = process("/a", "/b")
+    other = replace(
+        original_process,
+        inputs=tuple(reversed(original_process.inputs)),
+        columns=tuple(reversed(original_process.columns)),
+    )
+    assert process_entity(original_process).fingerprint == process_entity(other).fingerprint
 
 
 def test_the_spelling_of_a_data_set_in_events_does_not_change_the_fingerprint() -> None:
-    one = process("/a")
-    spelled = replace(one, inputs=(replace(one.inputs[0], name="/a/day=1", namespace="file:"),))
-    assert process_entity(spelled).fingerprint == process_entity(one).fingerprint
+    original_process = process("/a")
+    spelled = replace(
+        original_process, inputs=(replace(original_process.inputs[0], name="/a/day=1", namespace="file:"),)
+    )
+    assert process_entity(spelled).fingerprint == process_entity(original_process).fingerprint
 
 
 CHANGES = {
@@ -185,6 +191,6 @@ def test_a_placeholder_names_throughline_as_its_creator(
 ) -> None:
     entity = asset_entity(Asset(type=kind, qualified_name=qualified_name, namespace="n", name="m"))
     assert entity.key == (kind, qualified_name)
-    found = dict(entity.attributes)
-    assert "Throughline" in found.pop("description")
-    assert found == attributes
+    entity_attributes = dict(entity.attributes)
+    assert "Throughline" in entity_attributes.pop("description")
+    assert entity_attributes == attributes

@@ -46,8 +46,8 @@ def test_a_process_with_overlong_values_everywhere_is_written(fresh_catalog: Cat
     receive(storage, packed(job), most_bytes=10_000_000)
     for fact in storage.blobs("events"):
         deliver_blob(storage, fact.name)
-    done = publish(storage, catalog, publish_options())
-    assert (done.written, done.refused, done.error) == (1, 0, "")
+    publish_result = publish(storage, catalog, publish_options())
+    assert (publish_result.written, publish_result.refused, publish_result.error) == (1, 0, "")
     nodes = list(catalog.ours())
     assert len(nodes) == 3
     assert all(len(node.qualified_name.encode()) <= NAME and len(node.name.encode()) <= NAME for node in nodes)
@@ -139,13 +139,13 @@ def test_every_name_and_property_keeps_within_its_limit(name: str, column: str, 
         (column_entity.attributes, column_entity.qualified_name)
         for column_entity in column_entities("DataSet", qualified_name, entity.columns)
     ]
-    for attributes, own in texts:
-        assert len(own.encode(errors="surrogatepass")) <= NAME
+    for attributes, text in texts:
+        assert len(text.encode(errors="surrogatepass")) <= NAME
         assert len(attributes["name"].encode(errors="surrogatepass")) <= NAME
         assert all(len(value.encode(errors="surrogatepass")) <= PROPERTY for value in attributes.values())
 
 
 def test_two_long_names_are_still_different_when_shortened() -> None:
-    one, other = (bounded("é" * 3_000 + end, 2_000, most_bytes=4_000) for end in "ab")
-    assert one != other
-    assert max(len(one.encode()), len(other.encode())) <= 4_000
+    first_name, other = (bounded("é" * 3_000 + end, 2_000, most_bytes=4_000) for end in "ab")
+    assert first_name != other
+    assert max(len(first_name.encode()), len(other.encode())) <= 4_000

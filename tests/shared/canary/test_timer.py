@@ -105,17 +105,17 @@ def test_each_problem_has_a_rule_of_doctor(status: int) -> None:
 
 
 def test_what_was_accepted_is_withdrawn_when_the_caller_stops() -> None:
-    parts, sent = Parts(), list[str]()
+    parts, event_types = Parts(), list[str]()
 
     def send(raw: bytes) -> SendAnswer:
-        sent.append(decode(raw).type)
+        event_types.append(decode(raw).type)
         return SendAnswer(status=201)
 
     canary = hops.Canary(context=parts.worker, names=parts.worker.names, send=send, owner="x")
     way = canary.hops(canary.run())
     next(way)
     way.close()
-    assert sent == ["START", "FAIL"]
+    assert event_types == ["START", "FAIL"]
 
 
 def test_an_event_that_is_never_stored_or_folded_is_told_apart() -> None:

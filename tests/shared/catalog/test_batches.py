@@ -11,9 +11,9 @@ from shared.catalog.port import batches, halved
 
 @given(st.lists(st.integers(1, 9)), st.integers(1, 12))
 def test_batches_hold_all_things_in_order_and_no_more_than_fit(things: list[int], most: int) -> None:
-    found = list(batches(things, most, lambda each: each))
-    assert [each for batch in found for each in batch] == things
-    assert all(len(batch) == 1 or sum(batch) <= most for batch in found)
+    batch_list = list(batches(things, most, lambda size: size))
+    assert [thing for batch in batch_list for thing in batch] == things
+    assert all(len(batch) == 1 or sum(batch) <= most for batch in batch_list)
 
 
 def test_without_weights_a_batch_is_limited_by_the_number_of_items() -> None:
@@ -21,14 +21,14 @@ def test_without_weights_a_batch_is_limited_by_the_number_of_items() -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "calls"), [(8, [8]), (4, [8, 4, 4]), (1, [8, 4, 2, 1, 1, 2, 1, 1, 4, 2, 1, 1, 2, 1, 1])]
+    ("limit", "calls"), [(8, [8]), (4, [8, 4, 4]), (1, [8, 4, 2, 1, 1, 2, 1, 1, 4, 2, 1, 1, 2, 1, 1])]
 )
-def test_items_are_halved_until_a_call_succeeds(most: int, calls: list[int]) -> None:
-    asked: list[int] = []
+def test_items_are_halved_until_a_call_succeeds(limit: int, calls: list[int]) -> None:
+    call_sizes: list[int] = []
 
     def ask(things: Sequence[int]) -> Sequence[int] | None:
-        asked.append(len(things))
-        return things if len(things) <= most else None
+        call_sizes.append(len(things))
+        return things if len(things) <= limit else None
 
-    assert [each for answer in halved(range(8), ask) for each in answer] == list(range(8))
-    assert asked == calls
+    assert [thing for answer in halved(range(8), ask) for thing in answer] == list(range(8))
+    assert call_sizes == calls

@@ -31,17 +31,17 @@ def both(served: V2 | None) -> Iterator[tuple[Catalog, Classifications]]:
         return
     served.empty()
     _define(served)
-    who = BasicAuthentication(served.user, served.password)
-    client = SteadyAtlasClient(served.endpoint, who, retry_policy=RetryPolicy(tries=10 if served.real else 1))
+    credentials = BasicAuthentication(served.user, served.password)
+    client = SteadyAtlasClient(served.endpoint, credentials, retry_policy=RetryPolicy(tries=10 if served.real else 1))
     yield over(served), AtlasClassifications(client)
 
 
 def _define(served: V2) -> None:
-    held = served.call("GET types/typedefs/headers").json()
-    names = {each["name"] for each in held}
-    wanted = [{"name": name, "superTypes": [], "attributeDefs": []} for name in (PII, THEIRS) if name not in names]
-    if wanted:
-        served.call("POST types/typedefs", {"classificationDefs": wanted}).raise_for_status()
+    headers = served.call("GET types/typedefs/headers").json()
+    names = {header["name"] for header in headers}
+    definitions = [{"name": name, "superTypes": [], "attributeDefs": []} for name in (PII, THEIRS) if name not in names]
+    if definitions:
+        served.call("POST types/typedefs", {"classificationDefs": definitions}).raise_for_status()
 
 
 def test_a_classification_is_attached_seen_and_taken_away(both: tuple[Catalog, Classifications]) -> None:
@@ -49,19 +49,19 @@ def test_a_classification_is_attached_seen_and_taken_away(both: tuple[Catalog, C
     catalog, marks = both
     catalog.create_assets([replace(placed("a"), columns=(("mail", "string"),)), asset("b")])
     other = ("fs_path", "file:///data/b")
-    found = marks.classified([TABLE, COLUMN, other, ("fs_path", "file:///data/none"), ("no_such_type", "x")])
-    assert {key: (each.names, each.placed) for key, each in found.items()} == {
+    entities = marks.classified([TABLE, COLUMN, other, ("fs_path", "file:///data/none"), ("no_such_type", "x")])
+    assert {key: (entity.names, entity.placed) for key, entity in entities.items()} == {
         TABLE: (frozenset(), True),
         COLUMN: (frozenset(), False),
         other: (frozenset(), False),
     }
-    marks.attach(PII, [found[COLUMN].guid, found[other].guid])
-    marks.attach(THEIRS, [found[COLUMN].guid])
-    after = marks.classified([TABLE, COLUMN, other])
-    assert [after[key].names for key in (TABLE, COLUMN, other)] == [frozenset(), {PII, THEIRS}, {PII}]
-    marks.detach(PII, found[COLUMN].guid)
-    marks.detach(PII, found[COLUMN].guid)
-    marks.detach(PII, found[TABLE].guid)
+    marks.attach(PII, [entities[COLUMN].guid, entities[other].guid])
+    marks.attach(THEIRS, [entities[COLUMN].guid])
+    entities_after = marks.classified([TABLE, COLUMN, other])
+    assert [entities_after[key].names for key in (TABLE, COLUMN, other)] == [frozenset(), {PII, THEIRS}, {PII}]
+    marks.detach(PII, entities[COLUMN].guid)
+    marks.detach(PII, entities[COLUMN].guid)
+    marks.detach(PII, entities[TABLE].guid)
     assert marks.classified([COLUMN])[COLUMN].names == {THEIRS}
 
 
@@ -85,17 +85,20 @@ def test_our_classifications_do_not_propagate_and_those_of_others_do(served: V2)
     catalog.write_processes([process(["a"], ["b"]), process(["b"], ["c"])], guids)
     ends = {key[1][-1]: guid for key, guid in guids.items()}
     marks.attach(PII, [ends["a"]])
-    theirs = {"classification": {"typeName": THEIRS, "propagate": True}, "entityGuids": [ends["a"]]}
-    served.call("POST entity/bulk/classification", theirs).raise_for_status()
+    foreign_request = {"classification": {"typeName": THEIRS, "propagate": True}, "entityGuids": [ends["a"]]}
+    served.call("POST entity/bulk/classification", foreign_request).raise_for_status()
 
     def names(end: str) -> dict[str, str]:
         entity = served.call(f"GET entity/guid/{ends[end]}").json()["entity"]
-        return {each["typeName"]: each["entityGuid"] for each in entity.get("classifications") or ()}
+        return {
+            classification["typeName"]: classification["entityGuid"]
+            for classification in entity.get("classifications") or ()
+        }
 
     assert names("a") == {PII: ends["a"], THEIRS: ends["a"]}
     assert names("b") == names("c") == {THEIRS: ends["a"]}, "their source entity is named"
-    found = marks.classified([("fs_path", "file:///data/b")])
-    assert found["fs_path", "file:///data/b"].names == frozenset(), "what propagates is not attached"
+    entities = marks.classified([("fs_path", "file:///data/b")])
+    assert entities["fs_path", "file:///data/b"].names == frozenset(), "what propagates is not attached"
     refused = served.call(f"DELETE entity/guid/{ends['b']}/classification/{THEIRS}")
     assert refused.status_code >= 400
     served.call(f"DELETE entity/guid/{ends['a']}/classification/{THEIRS}").raise_for_status()
@@ -113,7 +116,7 @@ def test_detaching_what_is_not_attached_is_refused_as_atlas_does(served: V2) -> 
         return answer.status_code, str(answer.json()["errorCode"])
 
     assert refusal(PII) == (404, "ATLAS-404-00-003")
-    theirs = {"classification": {"typeName": THEIRS}, "entityGuids": [guid]}
-    served.call("POST entity/bulk/classification", theirs).raise_for_status()
+    foreign_request = {"classification": {"typeName": THEIRS}, "entityGuids": [guid]}
+    served.call("POST entity/bulk/classification", foreign_request).raise_for_status()
     assert refusal(PII) == (400, "ATLAS-400-00-06D")
     assert refusal("NONE") == (400, "ATLAS-400-00-014")

@@ -38,7 +38,7 @@ def az(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program = tmp_path / "az"
     program.write_text(f"#!/bin/sh\necho \"$*\" >> {tmp_path}/asked\necho '{json.dumps(answer)}'\n")
     program.chmod(0o755)
-    for name in [each for each in os.environ if each.startswith("AZURE_")]:
+    for name in [variable for variable in os.environ if variable.startswith("AZURE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "AzureCliCredential")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
@@ -54,7 +54,7 @@ def test_a_token_is_asked_for_the_cloud_of_the_end_point(endpoint: str, resource
 
 
 def test_every_cloud_has_an_endpoint_in_these_tests() -> None:
-    assert {cloud.scope for cloud in CLOUDS} == {f"{each}/.default" for each in ENDPOINTS.values()}
+    assert {cloud.scope for cloud in CLOUDS} == {f"{endpoint}/.default" for endpoint in ENDPOINTS.values()}
 
 
 @pytest.mark.parametrize(

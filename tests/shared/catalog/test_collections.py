@@ -58,8 +58,8 @@ def scan(server: CatalogServer, key: AssetKey) -> None:
 
 def collections_of(server: CatalogServer) -> dict[str, str]:
     body = {"keywords": "*", "limit": 1000}
-    found = call(server, "POST", "datamap/api/search/query", body).json()["value"]
-    return {each["qualifiedName"]: each["collectionId"] for each in found}
+    entries = call(server, "POST", "datamap/api/search/query", body).json()["value"]
+    return {entry["qualifiedName"]: entry["collectionId"] for entry in entries}
 
 
 @pytest.mark.parametrize("generation", ["endpoint", "older_endpoint"])
@@ -85,8 +85,8 @@ def test_without_the_setting_entities_go_into_the_default_collection(server: Cat
 def test_a_missing_collection_is_reported_and_nothing_is_lost(server: CatalogServer) -> None:
     storage = MemoryStorage()
     settle(storage, [copy_run("one", (X,), (X,))])
-    done = publish(storage, over(server.endpoint, server.token, "nowhere"), publish_options())
-    assert "403 ATLAS-403-00-001" in done.error
+    publish_result = publish(storage, over(server.endpoint, server.token, "nowhere"), publish_options())
+    assert "403 ATLAS-403-00-001" in publish_result.error
     assert len(read_queue(storage).entries) == 1
     assert collections_of(server) == {}
 
@@ -167,8 +167,8 @@ def test_purviews_query_matches_any_term_unless_it_has_operators(server: Catalog
     def found(keywords: str) -> int:
         answer = call(server, "POST", "datamap/api/search/query", {"keywords": keywords})
         answer.raise_for_status()
-        wanted = {TABLE[1], FOLDER[1]}
-        return len(wanted & {each["qualifiedName"] for each in answer.json()["value"]})
+        expected_names = {TABLE[1], FOLDER[1]}
+        return len(expected_names & {entry["qualifiedName"] for entry in answer.json()["value"]})
 
     table, folder = "database", "dfs"
     assert [found(query) for query in (table, folder, f"{table} {folder}")] == [1, 1, 2]
@@ -192,10 +192,10 @@ def test_a_search_for_many_texts_gives_no_answer_beyond_a_page_of_results(server
             ]
         )
     assert catalog.search_all(("n", "file 1099")) is None
-    found = catalog.search_all(("file 1099", "nowhere"))
-    assert found
-    assert [node.name for node in found["file 1099"]] == ["n1099"]
-    assert found["nowhere"] == ()
+    nodes_by_text = catalog.search_all(("file 1099", "nowhere"))
+    assert nodes_by_text
+    assert [node.name for node in nodes_by_text["file 1099"]] == ["n1099"]
+    assert nodes_by_text["nowhere"] == ()
 
 
 def test_purviews_query_filters_by_collection_and_classification(server: CatalogServer) -> None:
@@ -208,7 +208,7 @@ def test_purviews_query_filters_by_collection_and_classification(server: Catalog
 
     def found(**filters: Any) -> list[str]:
         answer = call(server, "POST", "catalog/api/search/query", {"keywords": "orders", "filter": filters})
-        return [each["qualifiedName"] for each in answer.json()["value"]]
+        return [entry["qualifiedName"] for entry in answer.json()["value"]]
 
     assert found(classification="PII") == [TABLE[1]]
     assert found(**{"and": [{"collectionId": "scans"}, {"entityType": TABLE[0]}]}) == [TABLE[1]]
@@ -221,11 +221,11 @@ def test_purviews_query_filters_by_collection_and_classification(server: Catalog
 @contextmanager
 def proxy() -> Iterator[tuple[str, list[str]]]:
     """A proxy that answers everything itself, and the addresses it was asked for."""
-    asked: list[str] = []
+    request_paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            request_paths.append(self.path)
             self.send_response(200)
             self.send_header("Content-Length", "15")
             self.end_headers()
@@ -238,18 +238,20 @@ def proxy() -> Iterator[tuple[str, list[str]]]:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{listening.server_port}", asked
+            yield f"http://127.0.0.1:{listening.server_port}", request_paths
         finally:
             listening.shutdown()
             thread.join()
 
 
 def test_calls_go_through_the_proxy_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    with proxy() as (address, asked):
+    with proxy() as (address, request_paths):
         monkeypatch.setenv("HTTP_PROXY", address)
         monkeypatch.setenv("NO_PROXY", "")
         catalog = over("http://catalog.example/datamap/api/atlas/v2", "x")
         assert catalog.find([TABLE]) == {}
-    assert asked
-    assert all(each.startswith("http://catalog.example/datamap/api/atlas/v2/") for each in asked)
-    assert all("api-version=2023-09-01" in each for each in asked)
+    assert request_paths
+    assert all(
+        request_path.startswith("http://catalog.example/datamap/api/atlas/v2/") for request_path in request_paths
+    )
+    assert all("api-version=2023-09-01" in request_path for request_path in request_paths)

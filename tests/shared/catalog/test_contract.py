@@ -38,17 +38,19 @@ def catalog(served: V2 | None) -> Catalog:
 
 
 def over(server: V2, *, own_columns: bool = False) -> AtlasCatalog:
-    who = BasicAuthentication(server.user, server.password)
+    credentials = BasicAuthentication(server.user, server.password)
     retry_policy = RetryPolicy(tries=10 if server.real else 1, max_pause=2)
-    return AtlasCatalog(SteadyAtlasClient(server.endpoint, who, retry_policy=retry_policy), own_columns=own_columns)
+    return AtlasCatalog(
+        SteadyAtlasClient(server.endpoint, credentials, retry_policy=retry_policy), own_columns=own_columns
+    )
 
 
-def soon(ask: Callable[[], T], wanted: T) -> T:
+def soon(ask: Callable[[], T], expected_answer: T) -> T:
     """The answer, as soon as it is the wanted one: search lags a moment behind writes."""
     deadline = time.monotonic() + 60
-    while (found := ask()) != wanted and time.monotonic() < deadline:
+    while (answer := ask()) != expected_answer and time.monotonic() < deadline:
         time.sleep(0.1)
-    return found
+    return answer
 
 
 def asset(name: str) -> AssetEntity:
@@ -78,8 +80,8 @@ def test_assets_are_created_and_found_by_exact_name(catalog: Catalog) -> None:
     assert catalog.find([]) == {}
 
 
-def placed(name: str, more: str = "", mark: str = PLACED) -> AssetEntity:
-    attributes = dict(asset(name).attributes) | {"description": f"{mark} {more}".strip()}
+def placed(name: str, extra_text: str = "", mark: str = PLACED) -> AssetEntity:
+    attributes = dict(asset(name).attributes) | {"description": f"{mark} {extra_text}".strip()}
     return replace(asset(name), attributes=tuple(attributes.items()))
 
 
@@ -101,7 +103,7 @@ def test_search_requires_all_terms_and_ignores_case(catalog: Catalog) -> None:
 def test_many_texts_are_searched_for_in_one_call(catalog: Catalog) -> None:
     catalog.create_assets([asset(name) for name in ("Order-Items", "orders", "items", "not and or")])
     texts = ("items order", "orders", "nobody", "or not", "data and")
-    wanted = {
+    expected_nodes = {
         "items order": {"Order-Items"},
         "orders": {"orders"},
         "nobody": set(),
@@ -112,15 +114,15 @@ def test_many_texts_are_searched_for_in_one_call(catalog: Catalog) -> None:
     def found() -> dict[str, set[str]]:
         return {text: {node.name for node in nodes} for text, nodes in (catalog.search_all(texts) or {}).items()}
 
-    assert soon(found, wanted) == wanted
-    assert {text: {node.name for node in catalog.search(text)} for text in texts} == wanted
+    assert soon(found, expected_nodes) == expected_nodes
+    assert {text: {node.name for node in catalog.search(text)} for text in texts} == expected_nodes
 
 
 def test_a_placeholder_has_the_columns_that_were_written_last(catalog: Catalog) -> None:
     first = replace(placed("ours"), columns=(("a", "int"), ("b", "string")))
-    theirs = replace(placed("theirs", mark="Found by a scan."), columns=(("a", "int"),))
-    guids = catalog.create_assets([first, theirs])
-    assert sorted(guids) == [asset_entity.key for asset_entity in (first, theirs)]
+    foreign_asset = replace(placed("theirs", mark="Found by a scan."), columns=(("a", "int"),))
+    guids = catalog.create_assets([first, foreign_asset])
+    assert sorted(guids) == [asset_entity.key for asset_entity in (first, foreign_asset)]
     assert catalog.describe_placeholder(first) is False, "it has them"
     for columns in ((("a", "bigint"), ("c", "date")), first.columns):
         changed = replace(first, columns=columns)
@@ -128,13 +130,13 @@ def test_a_placeholder_has_the_columns_that_were_written_last(catalog: Catalog) 
         assert catalog.describe_placeholder(changed) is False, "no others, and no more than these"
     assert catalog.describe_placeholder(replace(first, columns=())) is False, "none are given: they stay"
     assert catalog.describe_placeholder(first) is False
-    bare = replace(first, columns=())
-    assert catalog.describe_placeholder(bare, bare=True) is True
-    assert catalog.describe_placeholder(bare, bare=True) is False, "it has none any more"
+    bare_asset = replace(first, columns=())
+    assert catalog.describe_placeholder(bare_asset, bare=True) is True
+    assert catalog.describe_placeholder(bare_asset, bare=True) is False, "it has none any more"
     assert catalog.describe_placeholder(first) is True, "and they may come again"
     assert catalog.describe_placeholder(first) is False
-    assert catalog.describe_placeholder(replace(theirs, columns=())) is False
-    assert catalog.describe_placeholder(replace(theirs, columns=()), bare=True) is False
+    assert catalog.describe_placeholder(replace(foreign_asset, columns=())) is False
+    assert catalog.describe_placeholder(replace(foreign_asset, columns=()), bare=True) is False
     (held_placeholder,) = catalog.placeholders(guids).values()
     assert held_placeholder.links == frozenset(), "its columns are its own"
     catalog.remove([held_placeholder.guid, *held_placeholder.parts])
@@ -146,15 +148,15 @@ def test_a_placeholder_has_the_columns_that_were_written_last(catalog: Catalog) 
 def test_placeholders_that_are_up_to_date_are_told_apart_at_once(catalog: Catalog) -> None:
     columns = (("a", "int"), ("b", "string"))
     held_asset_entities = [replace(placed(name), columns=columns) for name in ("same", "other", "bare")]
-    theirs = placed("theirs", mark="Found by a scan.")
-    catalog.create_assets([*held_asset_entities, placed("described"), theirs])
-    without = [replace(asset_entity, columns=()) for asset_entity in held_asset_entities]
+    foreign_asset = placed("theirs", mark="Found by a scan.")
+    catalog.create_assets([*held_asset_entities, placed("described"), foreign_asset])
+    bare_assets = [replace(asset_entity, columns=()) for asset_entity in held_asset_entities]
     nowhere = placed("nowhere")
-    same = catalog.up_to_date(
-        [held_asset_entities[0], replace(held_asset_entities[1], columns=columns[:1]), theirs, nowhere]
+    current_keys = catalog.up_to_date(
+        [held_asset_entities[0], replace(held_asset_entities[1], columns=columns[:1]), foreign_asset, nowhere]
     )
-    assert same == {held_asset_entities[0].key, theirs.key, nowhere.key}
-    assert catalog.up_to_date(without, bare=frozenset({held_asset_entities[2].key})) == {
+    assert current_keys == {held_asset_entities[0].key, foreign_asset.key, nowhere.key}
+    assert catalog.up_to_date(bare_assets, bare=frozenset({held_asset_entities[2].key})) == {
         asset_entity.key for asset_entity in held_asset_entities[:2]
     }
     assert catalog.up_to_date([placed("described", "Dropped.")]) == frozenset()
@@ -175,13 +177,13 @@ def test_placeholders_are_distinguished_from_other_assets_and_have_their_users(c
     guids = catalog.create_assets([placed("ours"), placed("lonely", "Dropped."), placed("theirs", mark="A scan's.")])
     written_processes = catalog.write_processes([process(["ours", "theirs"], ["lonely"])], guids)
     keys = [*guids, ("fs_path", "file:///data/nowhere")]
-    used = frozenset(written_processes.values())
-    ours, lonely = (("fs_path", f"file:///data/{name}") for name in ("ours", "lonely"))
+    process_guids = frozenset(written_processes.values())
+    own_key, lonely = (("fs_path", f"file:///data/{name}") for name in ("ours", "lonely"))
     assert catalog.placeholders(keys) == {
-        ours: Placeholder(guid=guids[ours], links=used),
-        lonely: Placeholder(guid=guids[lonely], links=used),
+        own_key: Placeholder(guid=guids[own_key], links=process_guids),
+        lonely: Placeholder(guid=guids[lonely], links=process_guids),
     }
-    catalog.remove(list(used))
+    catalog.remove(list(process_guids))
     assert {placeholder.links for placeholder in catalog.placeholders(keys).values()} == {frozenset()}
     assert catalog.placeholders([]) == {}
 
@@ -189,35 +191,35 @@ def test_placeholders_are_distinguished_from_other_assets_and_have_their_users(c
 def test_removed_entities_are_gone_and_removing_them_again_changes_nothing(catalog: Catalog) -> None:
     guids = catalog.create_assets([placed("a"), placed("b"), placed("c")])
     catalog.write_processes([process(["a"], ["b"])], guids)
-    held = catalog.find([(PROCESS_TYPE, "throughline:test/b")])
-    doomed = [*held.values(), guids["fs_path", "file:///data/a"]]
+    held_guids = catalog.find([(PROCESS_TYPE, "throughline:test/b")])
+    doomed_guids = [*held_guids.values(), guids["fs_path", "file:///data/a"]]
     for _ in range(2):
-        catalog.remove(doomed)
+        catalog.remove(doomed_guids)
         assert process_in(catalog, "throughline:test/b") is None
         assert sorted(catalog.find(guids)) == [("fs_path", "file:///data/b"), ("fs_path", "file:///data/c")]
     catalog.remove([])
-    again = catalog.create_assets([placed("a")])
-    assert catalog.find(again) == again, "what was removed may come again"
+    second_guids = catalog.create_assets([placed("a")])
+    assert catalog.find(second_guids) == second_guids, "what was removed may come again"
 
 
 def test_a_process_is_written_read_back_and_overwritten_whole(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset(name) for name in "abc"])
     first = process("ab", "c", '[{"x": 1}]')
-    written = catalog.write_processes([first], guids)
+    written_guids = catalog.write_processes([first], guids)
     assert process_in(catalog, first.qualified_name) == first
-    again = process("a", "c")
-    assert catalog.write_processes([again], guids).keys() == written.keys()
+    second_process = process("a", "c")
+    assert catalog.write_processes([second_process], guids).keys() == written_guids.keys()
     held_process_entity = process_in(catalog, first.qualified_name)
-    assert held_process_entity == again, "an input that was left out is gone"
+    assert held_process_entity == second_process, "an input that was left out is gone"
     catalog.write_processes([first], guids)
     assert process_in(catalog, first.qualified_name) == first, "and back once it is named again"
 
 
 def test_a_process_that_loses_no_input_or_output_keeps_its_guid(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset(name) for name in "abc"])
-    written = catalog.write_processes([process("a", "c")], guids)
-    for more in (process("a", "c", "[1]"), process("ab", "c", "[1]"), process("ab", "c", "[1]")):
-        assert catalog.write_processes([more], guids) == written
+    written_guids = catalog.write_processes([process("a", "c")], guids)
+    for changed_process in (process("a", "c", "[1]"), process("ab", "c", "[1]"), process("ab", "c", "[1]")):
+        assert catalog.write_processes([changed_process], guids) == written_guids
 
 
 def test_an_input_removed_from_a_process_leaves_its_lineage_and_can_return(catalog: Catalog) -> None:
@@ -225,11 +227,11 @@ def test_an_input_removed_from_a_process_leaves_its_lineage_and_can_return(catal
     guids = catalog.create_assets([asset(name) for name in "abcd"])
 
     for inputs in ("ab", "a", "ab", "b", "a", "abd", "ab", "d", "ab"):
-        written = catalog.write_processes([process(inputs, "c")], guids)
+        written_guids = catalog.write_processes([process(inputs, "c")], guids)
         (held_process,) = catalog.read_processes(["throughline:test/c"]).values()
-        assert (held_process.guid, held_process.entity) == (written["throughline:test/c"], process(inputs, "c"))
+        assert (held_process.guid, held_process.entity) == (written_guids["throughline:test/c"], process(inputs, "c"))
         links = {key[1][-1]: ends for key, ends in catalog.process_links(guids).items()}
-        guid = frozenset(written.values())
+        guid = frozenset(written_guids.values())
         assert [name for name in "abcd" if links[name].readers == guid] == list(inputs)
         assert [name for name in "abcd" if links[name].writers == guid] == ["c"]
 
@@ -278,10 +280,10 @@ def test_a_write_takes_no_more_calls_than_estimated(v2: V2, *, own_columns: bool
     longest = 0.0
     for inputs, columns in (("ab", many), ("ab", many), ("a", many[:1]), ("b", []), ("ab", many[30:])):
         wanted_process_entities = [process(inputs, "c", json.dumps([pairs(inputs[0], *columns)]))]
-        before, expected = client.made, catalog.calls_to_write(wanted_process_entities)
+        calls_before, expected = client.made, catalog.calls_to_write(wanted_process_entities)
         catalog.write_processes(wanted_process_entities, guids)
-        assert client.made - before <= expected
-        longest = max(longest, (client.made - before) / expected)
+        assert client.made - calls_before <= expected
+        longest = max(longest, (client.made - calls_before) / expected)
     assert longest >= 0.5, "and the estimate is not far above"
 
 
@@ -300,13 +302,13 @@ class Gateway(Counting):
 def test_an_address_stays_short_however_many_entities_it_names(v2: V2, number: int) -> None:
     client = Gateway(v2.endpoint, BasicAuthentication(v2.user, v2.password))
     catalog = AtlasCatalog(client)
-    names = [f"s{each}" for each in range(number)]
+    names = [f"s{index}" for index in range(number)]
     guids = catalog.create_assets([asset(name) for name in ("a", "b", *names)])
     for inputs in ("ab", "a"):
-        wanted = [process(inputs, [name]) for name in names]
-        before, expected = client.made, catalog.calls_to_write(wanted)
-        assert len(catalog.write_processes(wanted, guids)) == number
-        assert client.made - before <= expected
+        processes = [process(inputs, [name]) for name in names]
+        calls_before, expected = client.made, catalog.calls_to_write(processes)
+        assert len(catalog.write_processes(processes, guids)) == number
+        assert client.made - calls_before <= expected
     links = catalog.process_links([("fs_path", "file:///data/a")])["fs_path", "file:///data/a"]
     assert len(links.readers) == len(catalog.process_names(links.readers)) == number
     catalog.remove([*links.readers, *guids.values()])
@@ -319,12 +321,13 @@ def test_an_update_of_columns_takes_no_more_calls_than_estimated(v2: V2, number:
     client = Gateway(v2.endpoint, BasicAuthentication(v2.user, v2.password))
     catalog = AtlasCatalog(client)
     asset_entity_before, asset_entity_after = (
-        replace(placed("wide"), columns=tuple((f"{letter}{each}", "int") for each in range(number))) for letter in "xy"
+        replace(placed("wide"), columns=tuple((f"{letter}{index}", "int") for index in range(number)))
+        for letter in "xy"
     )
     catalog.create_assets([asset_entity_before])
-    made = client.made
+    calls_before = client.made
     assert catalog.describe_placeholder(asset_entity_after)
-    assert client.made - made <= calls_to_describe(number)
+    assert client.made - calls_before <= calls_to_describe(number)
     assert not catalog.describe_placeholder(asset_entity_after)
 
 
@@ -363,9 +366,9 @@ def test_a_process_on_missing_assets_is_refused_and_not_written(catalog: Catalog
     nowhere = dict.fromkeys(
         (*wanted_process_entity.inputs, *wanted_process_entity.outputs), "00000000-0000-0000-0000-000000000000"
     )
-    with pytest.raises(CatalogRefused) as caught:
+    with pytest.raises(CatalogRefused) as error_info:
         catalog.write_processes([wanted_process_entity], nowhere)
-    assert caught.value.code == "ATLAS-404-00-00A"
+    assert error_info.value.code == "ATLAS-404-00-00A"
     assert process_in(catalog, wanted_process_entity.qualified_name) is None
 
 
@@ -418,12 +421,12 @@ def test_many_processes_are_read_back_with_their_guids(catalog: Catalog) -> None
     guids = catalog.create_assets([asset(name) for name in (*names, "t")])
     written_process_entities = [replace(process("t", "t"), qualified_name=f"throughline:test/{name}") for name in names]
     assigned = catalog.write_processes(written_process_entities, guids)
-    held = catalog.read_processes(
+    held_processes = catalog.read_processes(
         [*(process_entity.qualified_name for process_entity in written_process_entities), "throughline:test/nobody"]
     )
-    assert {name: held_process.guid for name, held_process in held.items()} == assigned
+    assert {name: held_process.guid for name, held_process in held_processes.items()} == assigned
     assert [
-        held[process_entity.qualified_name].entity for process_entity in written_process_entities
+        held_processes[process_entity.qualified_name].entity for process_entity in written_process_entities
     ] == written_process_entities
     assert catalog.read_processes(["throughline:test/nobody"]) == {}
     assert catalog.read_processes([]) == {}
@@ -432,11 +435,11 @@ def test_many_processes_are_read_back_with_their_guids(catalog: Catalog) -> None
 def test_our_entities_are_distinguished_from_those_of_others(catalog: Catalog) -> None:
     many = [placed(f"{number}") for number in range(103)]
     guids = catalog.create_assets([*many, placed("theirs", mark="Found by a scan.")])
-    mine, other = process("1", "2"), replace(process("1", "3"), qualified_name="adf://pipeline/copy")
-    catalog.write_processes([mine, other], guids)
+    own_process, other = process("1", "2"), replace(process("1", "3"), qualified_name="adf://pipeline/copy")
+    catalog.write_processes([own_process, other], guids)
     assert soon(lambda: len(list(catalog.ours())), 104) == 104
     nodes = list(catalog.ours())
-    assert [node.qualified_name for node in nodes if node.is_process] == [mine.qualified_name]
+    assert [node.qualified_name for node in nodes if node.is_process] == [own_process.qualified_name]
     assets = [node for node in nodes if not node.is_process]
     assert sorted(node.qualified_name for node in assets) == sorted(
         asset_entity.qualified_name for asset_entity in many
@@ -449,19 +452,19 @@ def test_our_entities_are_distinguished_from_those_of_others(catalog: Catalog) -
 def test_a_placeholder_is_removed_once_no_process_uses_it(catalog: Catalog) -> None:
     guids = catalog.create_assets([placed("ours"), placed("theirs", mark="Found by a scan."), placed("other")])
     catalog.write_processes([process(["ours"], ["other"])], guids)
-    here, there = ("fs_path", "file:///data/ours"), ("fs_path", "file:///data/theirs")
-    assert catalog.placeholders([here])[here].links, "a process reads it"
+    own_key, foreign_key = ("fs_path", "file:///data/ours"), ("fs_path", "file:///data/theirs")
+    assert catalog.placeholders([own_key])[own_key].links, "a process reads it"
     catalog.delete_process("throughline:test/other")
-    assert not catalog.placeholders([here])[here].links
-    catalog.remove([catalog.placeholders([here, there])[here].guid])
-    assert catalog.placeholders([here, there]) == {}, "one is not there, the other was found by a scan"
-    assert catalog.find([here, there]) == {there: guids[there]}
+    assert not catalog.placeholders([own_key])[own_key].links
+    catalog.remove([catalog.placeholders([own_key, foreign_key])[own_key].guid])
+    assert catalog.placeholders([own_key, foreign_key]) == {}, "one is not there, the other was found by a scan"
+    assert catalog.find([own_key, foreign_key]) == {foreign_key: guids[foreign_key]}
 
 
 def test_search_finds_by_a_part_of_the_name(catalog: Catalog) -> None:
     catalog.create_assets([asset("customer"), asset("customer_master"), asset("address")])
-    found = ["customer", "customer_master"]
-    assert soon(lambda: sorted(node.name for node in catalog.search("customer")), found) == found
+    expected_names = ["customer", "customer_master"]
+    assert soon(lambda: sorted(node.name for node in catalog.search("customer")), expected_names) == expected_names
     assert catalog.search("nobody") == ()
 
 
@@ -478,24 +481,24 @@ def test_the_processes_of_an_asset_have_our_names(catalog: Catalog) -> None:
 
 
 def test_an_unknown_type_is_refused_with_the_catalogs_own_message(v2: V2) -> None:
-    with pytest.raises(CatalogRefused) as caught:
+    with pytest.raises(CatalogRefused) as error_info:
         over(v2).create_assets([AssetEntity(type="nothing", qualified_name="x", attributes=(("name", "x"),))])
-    assert (caught.value.status, caught.value.code) == (400, "ATLAS-400-00-014")
+    assert (error_info.value.status, error_info.value.code) == (400, "ATLAS-400-00-014")
 
 
 def test_a_wrong_password_is_refused_and_not_shown(v2: V2) -> None:
-    with pytest.raises(CatalogRefused) as caught:
+    with pytest.raises(CatalogRefused) as error_info:
         over(replace(v2, password="geheim")).find([("fs_path", "x")])  # noqa: S106 - a wrong one
-    assert caught.value.status == 401
-    assert "geheim" not in str(caught.value)
+    assert error_info.value.status == 401
+    assert "geheim" not in str(error_info.value)
 
 
 def test_a_wrong_token_is_refused_and_not_shown(fresh_catalog: CatalogServer) -> None:
     client = SteadyAtlasClient(fresh_catalog.endpoint, StaticToken("geheim"))
-    with pytest.raises(CatalogRefused) as caught:
+    with pytest.raises(CatalogRefused) as error_info:
         AtlasCatalog(client).find([("fs_path", "x")])
-    assert caught.value.status == 401
-    assert "geheim" not in str(caught.value)
+    assert error_info.value.status == 401
+    assert "geheim" not in str(error_info.value)
 
 
 def test_an_unavailable_catalog_raises_its_error() -> None:
@@ -520,10 +523,16 @@ def seen(server: V2, asset_name: str, column: str, direction: str) -> list[str]:
     answer = server.call(f"GET {path}")
     answer.raise_for_status()
     nodes = {
-        key: each["displayText"] for key, each in answer.json()["guidEntityMap"].items() if each["status"] == "ACTIVE"
+        key: entity["displayText"]
+        for key, entity in answer.json()["guidEntityMap"].items()
+        if entity["status"] == "ACTIVE"
     }
     edges = [(edge["fromEntityId"], edge["toEntityId"]) for edge in answer.json()["relations"]]
-    return sorted(f"{nodes[one]}>{nodes[other]}" for one, other in edges if one in nodes and other in nodes)
+    return sorted(
+        f"{nodes[source_guid]}>{nodes[other]}"
+        for source_guid, other in edges
+        if source_guid in nodes and other in nodes
+    )
 
 
 def test_columns_and_their_lineage_are_written_in_atlas_own_form(v2: V2) -> None:

@@ -92,12 +92,12 @@ def test_descriptions_owners_and_labels_by_people_are_read(v2: V2) -> None:
         {"typeName": "fs_path", "guid": "-3", "attributes": labelled, "labels": ["gold"]},
     )
 
-    found = _read(
+    documentation = _read(
         server,
         *(file.key for file in files),
         *(("fs_path", f"file:///data/{name}") for name in ("labelled", "missing")),
     )
-    assert found == {
+    assert documentation == {
         "bare": CatalogDocumentation(),
         "described": CatalogDocumentation(described=True, columns=3, described_columns=1),
         "placed": CatalogDocumentation(placed=True),
@@ -114,9 +114,9 @@ def test_many_data_sets_take_few_calls(v2: V2) -> None:
     for start in range(0, len(files), 50):
         AtlasCatalog(client).create_assets(files[start : start + 50])
     client.reads = 0
-    found = dict(AtlasDocumentation(client).documentation(file.key for file in files))
-    assert len(found) == 250
-    assert {catalog_documentation.columns for catalog_documentation in found.values()} == {3}
+    documentation = dict(AtlasDocumentation(client).documentation(file.key for file in files))
+    assert len(documentation) == 250
+    assert {catalog_documentation.columns for catalog_documentation in documentation.values()} == {3}
     assert 0 < client.reads <= 25
 
 
@@ -149,17 +149,17 @@ def test_reading_keeps_the_call_rate(v2: V2) -> None:
 def test_a_column_deleted_during_the_reading_is_left_out(v2: V2) -> None:
     """A column is deleted after its data set was read, and before the column is read."""
     client = _client(v2)
-    some = _file("some", columns=("a", "b", "c"))
-    AtlasCatalog(client).create_assets([some])
-    gone = column_entities("fs_path", some.qualified_name, some.columns)[1].qualified_name
+    file_asset = _file("some", columns=("a", "b", "c"))
+    AtlasCatalog(client).create_assets([file_asset])
+    deleted_column = column_entities("fs_path", file_asset.qualified_name, file_asset.columns)[1].qualified_name
     place = "entity/uniqueAttribute/type/column?attr:qualifiedName="
-    client.before_columns = lambda: v2.call(f"DELETE {place}{gone.replace('#', '%23')}").raise_for_status()
-    found = dict(AtlasDocumentation(client).documentation([some.key]))
-    assert found[some.key].columns == 2
+    client.before_columns = lambda: v2.call(f"DELETE {place}{deleted_column.replace('#', '%23')}").raise_for_status()
+    documentation = dict(AtlasDocumentation(client).documentation([file_asset.key]))
+    assert documentation[file_asset.key].columns == 2
 
 
 @pytest.mark.parametrize(
-    ("entity", "columns", "wanted"),
+    ("entity", "columns", "expected_documentation"),
     [
         ({"contacts": {"Owner": [{"id": "1"}], "Expert": []}}, [], CatalogDocumentation(owned=True)),
         ({"contacts": {"Expert": [{"id": "1"}]}}, [], CatalogDocumentation()),
@@ -181,6 +181,6 @@ def test_a_column_deleted_during_the_reading_is_left_out(v2: V2) -> None:
     ],
 )
 def test_the_documentation_of_an_entity(
-    entity: dict[str, Any], columns: list[dict[str, Any]], wanted: CatalogDocumentation
+    entity: dict[str, Any], columns: list[dict[str, Any]], expected_documentation: CatalogDocumentation
 ) -> None:
-    assert documentation_of(entity, columns) == wanted
+    assert documentation_of(entity, columns) == expected_documentation

@@ -54,13 +54,16 @@ def end(name: str) -> ForeignAsset:
 def test_processes_around_a_data_set_are_read_from_both_sides(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset(name) for name in "abc"])
     written_processes = catalog.write_processes([process("a", "b"), foreign("b", "c")], guids)
-    ours, theirs = frozenset({written_processes["throughline:test/b"]}), frozenset({written_processes[COPY]})
+    own_guids, foreign_guids = (
+        frozenset({written_processes["throughline:test/b"]}),
+        frozenset({written_processes[COPY]}),
+    )
     a, b, c = guids
     nowhere = [("fs_path", "file:///data/nowhere"), ("no_such_type", "file:///data/a")]
     assert catalog.process_links([*guids, *nowhere]) == {
-        a: ProcessLinks(readers=ours),
-        b: ProcessLinks(readers=theirs, writers=ours),
-        c: ProcessLinks(writers=theirs),
+        a: ProcessLinks(readers=own_guids),
+        b: ProcessLinks(readers=foreign_guids, writers=own_guids),
+        c: ProcessLinks(writers=foreign_guids),
     }
     assert catalog.process_links([]) == {}
 
@@ -68,12 +71,12 @@ def test_processes_around_a_data_set_are_read_from_both_sides(catalog: Catalog) 
 def test_a_foreign_process_is_read_with_names_types_and_columns_and_ours_is_not(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset(name) for name in ("a", "c", "sales by month")])
     mapping = json.dumps([pairs("a", "id>key", "amount>total")])
-    theirs = foreign(["a", "sales by month"], "c", mapping=mapping)
-    written = catalog.write_processes([theirs, process("a", "c")], guids)
+    foreign_process = foreign(["a", "sales by month"], "c", mapping=mapping)
+    written_guids = catalog.write_processes([foreign_process, process("a", "c")], guids)
     source, sink = "file:///data/a", "file:///data/c"
-    assert catalog.foreign_processes([*written.values(), "00000000-0000-0000-0000-000000000000"]) == {
-        written[COPY]: ForeignProcess(
-            type=theirs.type,
+    assert catalog.foreign_processes([*written_guids.values(), "00000000-0000-0000-0000-000000000000"]) == {
+        written_guids[COPY]: ForeignProcess(
+            type=foreign_process.type,
             qualified_name=COPY,
             name="makes c",
             inputs=(end("a"), end("sales by month")),
@@ -87,28 +90,30 @@ def test_a_foreign_process_is_read_with_names_types_and_columns_and_ours_is_not(
 def test_a_mapping_in_another_form_is_no_mapping(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset("a"), asset("c")])
     for mapping in ("", "no JSON", '{"a": 1}', '[{"ColumnMapping": 7}]'):
-        written = catalog.write_processes([foreign("a", "c", mapping=mapping)], guids)
-        assert catalog.foreign_processes([written[COPY]])[written[COPY]].columns == ()
+        written_guids = catalog.write_processes([foreign("a", "c", mapping=mapping)], guids)
+        assert catalog.foreign_processes([written_guids[COPY]])[written_guids[COPY]].columns == ()
 
 
 def test_what_a_foreign_process_no_longer_reads_is_gone(catalog: Catalog) -> None:
     guids = catalog.create_assets([asset(name) for name in "abc"])
     for inputs in ("ab", "a", "ab"):
-        written = catalog.write_processes([foreign(inputs, "c")], guids)
-        (read,) = catalog.foreign_processes([written[COPY]]).values()
-        assert read.inputs == tuple(map(end, inputs))
-        readers = {key[1][-1] for key, links in catalog.process_links(guids).items() if written[COPY] in links.readers}
+        written_guids = catalog.write_processes([foreign(inputs, "c")], guids)
+        (foreign_process,) = catalog.foreign_processes([written_guids[COPY]]).values()
+        assert foreign_process.inputs == tuple(map(end, inputs))
+        readers = {
+            key[1][-1] for key, links in catalog.process_links(guids).items() if written_guids[COPY] in links.readers
+        }
         assert readers == set(inputs)
-    catalog.remove([written[COPY]])
-    assert catalog.foreign_processes([written[COPY]]) == {}
+    catalog.remove([written_guids[COPY]])
+    assert catalog.foreign_processes([written_guids[COPY]]) == {}
     assert set(catalog.process_links(guids).values()) == {ProcessLinks()}
 
 
 def test_changed_processes_are_those_of_others_since_a_time(catalog: Catalog, began: datetime) -> None:
     guids = catalog.create_assets([asset(name) for name in "abc"])
-    written = catalog.write_processes([process("a", "b"), foreign("b", "c")], guids)
-    theirs = frozenset({written[COPY]})
-    assert soon(lambda: changed(catalog, began), theirs) == theirs
+    written_guids = catalog.write_processes([process("a", "b"), foreign("b", "c")], guids)
+    foreign_guids = frozenset({written_guids[COPY]})
+    assert soon(lambda: changed(catalog, began), foreign_guids) == foreign_guids
     assert catalog.changed_processes(datetime.now(UTC) + timedelta(hours=1)) == frozenset()
 
 
@@ -132,12 +137,12 @@ def test_thousands_of_neighbours_of_one_table_take_few_calls(v2: V2, began: date
     guids = catalog.create_assets([asset("a")])
     for start in range(0, 3000, 500):
         plant_reports(v2.call, asset("a").key, *(f"report {number}" for number in range(start, start + 500)))
-    made = client.made
+    calls_before = client.made
     (links,) = catalog.process_links(guids).values()
     assert len(catalog.foreign_processes(links.readers)) == 3000
-    assert client.made - made == 1 + 30
+    assert client.made - calls_before == 1 + 30
     assert catalog.changed_processes(began) == links.readers
-    assert client.made - made == 1 + 30 + 4, "three pages, and the empty one that shows the end"
+    assert client.made - calls_before == 1 + 30 + 4, "three pages, and the empty one that shows the end"
 
 
 def test_too_many_changes_are_not_listed(v2: V2, began: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,10 +160,10 @@ def test_purviews_search_lists_changed_processes_of_all_types(v2: V2, began: dat
     client = SteadyAtlasClient(f"{v2.url}/datamap/api/atlas/v2", StaticToken(v2.password))
     catalog = AtlasCatalog(client)
     guids = catalog.create_assets([asset("a"), asset("b")])
-    written = catalog.write_processes([process("a", "b"), foreign("a", "b")], guids)
+    written_guids = catalog.write_processes([process("a", "b"), foreign("a", "b")], guids)
     plant_reports(v2.call, asset("a").key, "Sales by month")
     links = catalog.process_links(guids)
-    theirs = (links[min(guids)].readers | links[max(guids)].writers) - {written["throughline:test/b"]}
-    assert len(theirs) == 2
-    assert catalog.changed_processes(began) == theirs
+    foreign_guids = (links[min(guids)].readers | links[max(guids)].writers) - {written_guids["throughline:test/b"]}
+    assert len(foreign_guids) == 2
+    assert catalog.changed_processes(began) == foreign_guids
     assert catalog.changed_processes(datetime.now(UTC) + timedelta(hours=1)) == frozenset()

@@ -56,14 +56,14 @@ def test_one_seconds_calls_pass_at_once_and_later_calls_at_the_rate() -> None:
 def test_no_interval_has_more_calls_than_the_rate_and_one_seconds_burst(rate: float) -> None:
     simulated = Time()
     rate_limiter = RateLimiter(rate, clock=simulated.clock, sleep=simulated.sleep)
-    at = []
+    call_times = []
     for number in range(200):
         rate_limiter.take(60)
-        at.append(simulated.now)
+        call_times.append(simulated.now)
         simulated.now += 0.01 * (number % 7)
     for first in range(0, 200, 13):
         for last in range(first, 200, 17):
-            assert last - first + 1 <= (at[last] - at[first]) * rate + max(1, rate) + 1e-6
+            assert last - first + 1 <= (call_times[last] - call_times[first]) * rate + max(1, rate) + 1e-6
 
 
 def test_unused_calls_do_not_accumulate_beyond_one_second() -> None:
@@ -123,18 +123,22 @@ def test_the_clients_retries_also_keep_to_the_rate() -> None:
     assert sum(simulated.slept) >= 2.0 - 1e-6  # however long the pause before the second try was
 
 
-@pytest.mark.parametrize(("status", "over"), [(429, True), (503, False)])
-def test_other_clients_make_no_call_while_the_catalog_asks_to_wait(status: int, over: bool) -> None:
+@pytest.mark.parametrize(("status", "is_over"), [(429, True), (503, False)])
+def test_other_clients_make_no_call_while_the_catalog_asks_to_wait(status: int, is_over: bool) -> None:
     simulated = Time()
     with scripted(ScriptedAnswer(status=status, headers={"Retry-After": "60"})) as server:
         rate_limiter = RateLimiter(10, clock=simulated.clock, sleep=simulated.sleep)
-        for ended in (over, True):  # the second call is never made
+        for expected_over in (is_over, True):  # the second call is never made
             catalog = AtlasCatalog(
                 SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=QUICK, rate_limiter=rate_limiter)
             )
             with pytest.raises(CatalogUnavailable) as error_info:
                 catalog.find([("t", "q")])
-            assert (error_info.value.after, error_info.value.over, error_info.value.blames) == (60, ended, False)
+            assert (error_info.value.after, error_info.value.over, error_info.value.blames) == (
+                60,
+                expected_over,
+                False,
+            )
         assert server.calls == 1
 
 
@@ -156,21 +160,23 @@ FAILED_CALLS: dict[str, tuple[tuple[ScriptedAnswer, ...], bool, bool]] = {
 }
 
 
-@pytest.mark.parametrize(("answers", "over", "blames"), FAILED_CALLS.values(), ids=FAILED_CALLS)
-def test_an_error_tells_whether_the_call_is_over(answers: tuple[ScriptedAnswer, ...], over: bool, blames: bool) -> None:
+@pytest.mark.parametrize(("answers", "is_over", "blames"), FAILED_CALLS.values(), ids=FAILED_CALLS)
+def test_an_error_tells_whether_the_call_is_over(
+    answers: tuple[ScriptedAnswer, ...], is_over: bool, blames: bool
+) -> None:
     policy = IMPATIENT if TOO_LATE in answers else QUICK
     with scripted(*answers) as server:
         catalog = AtlasCatalog(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=policy))
-        with pytest.raises(CatalogUnavailable) as caught:
+        with pytest.raises(CatalogUnavailable) as error_info:
             catalog.find([("t", "q")])
-    assert (caught.value.over, caught.value.blames) == (over, blames)
+    assert (error_info.value.over, error_info.value.blames) == (is_over, blames)
 
 
 def test_a_call_whose_connection_is_refused_is_over() -> None:
     client = SteadyAtlasClient("http://127.0.0.1:9", StaticToken("t"), retry_policy=QUICK)
-    with pytest.raises(CatalogUnavailable) as caught:
+    with pytest.raises(CatalogUnavailable) as error_info:
         AtlasCatalog(client).find([("t", "q")])
-    assert (caught.value.over, caught.value.blames) == (True, False)
+    assert (error_info.value.over, error_info.value.blames) == (True, False)
 
 
 class Expiring:
@@ -238,12 +244,12 @@ BEFORE = {
 }
 
 
-@pytest.mark.parametrize("before", BEFORE)
-def test_a_refusal_reports_whether_an_earlier_try_may_have_taken_effect(before: str) -> None:
-    answers, lost = BEFORE[before]
+@pytest.mark.parametrize("case_name", BEFORE)
+def test_a_refusal_reports_whether_an_earlier_try_may_have_taken_effect(case_name: str) -> None:
+    answers, is_lost = BEFORE[case_name]
     with scripted(*answers, ALREADY) as server:
         policy = IMPATIENT if TOO_LATE in answers else QUICK
         marks = AtlasClassifications(SteadyAtlasClient(server.url, StaticToken("t"), retry_policy=policy))
-        with pytest.raises(CatalogRefused) as caught:
+        with pytest.raises(CatalogRefused) as error_info:
             marks.attach("PII", ["g"])
-        assert (server.calls, caught.value.after_lost_try) == (len(answers) + 1, lost)
+        assert (server.calls, error_info.value.after_lost_try) == (len(answers) + 1, is_lost)

@@ -29,8 +29,8 @@ def both(served: V2 | None) -> Iterator[tuple[Catalog, Terms]]:
         yield memory, MemoryTerms(memory, glossary="")
         return
     served.empty()
-    who = BasicAuthentication(served.user, served.password)
-    client = SteadyAtlasClient(served.endpoint, who, retry_policy=RetryPolicy(tries=10 if served.real else 1))
+    credentials = BasicAuthentication(served.user, served.password)
+    client = SteadyAtlasClient(served.endpoint, credentials, retry_policy=RetryPolicy(tries=10 if served.real else 1))
     yield over(served), AtlasTerms(client)
 
 
@@ -61,22 +61,22 @@ def test_a_term_is_assigned_seen_and_taken_away(both: tuple[Catalog, Terms]) -> 
     catalog, terms = both
     _with_terms(terms)
     catalog.create_assets([replace(placed("a"), columns=(("mail", "string"),)), asset("b")])
-    found = terms.classified([TABLE, COLUMN, OTHER, ("fs_path", "file:///data/none"), ("no_such_type", "x")])
-    assert {key: (each.names, each.placed) for key, each in found.items()} == {
+    entities = terms.classified([TABLE, COLUMN, OTHER, ("fs_path", "file:///data/none"), ("no_such_type", "x")])
+    assert {key: (entity.names, entity.placed) for key, entity in entities.items()} == {
         TABLE: (frozenset(), True),
         COLUMN: (frozenset(), False),
         OTHER: (frozenset(), False),
     }
-    terms.attach(CUSTOMER, [found[COLUMN].guid, found[OTHER].guid])
-    terms.attach(CUSTOMER, [found[COLUMN].guid])
-    terms.attach(ORDER, [found[COLUMN].guid])
-    after = terms.classified([TABLE, COLUMN, OTHER])
-    assert [after[key].names for key in (TABLE, COLUMN, OTHER)] == [frozenset(), {CUSTOMER, ORDER}, {CUSTOMER}]
-    for guid in (found[COLUMN].guid, found[COLUMN].guid, found[TABLE].guid):
+    terms.attach(CUSTOMER, [entities[COLUMN].guid, entities[OTHER].guid])
+    terms.attach(CUSTOMER, [entities[COLUMN].guid])
+    terms.attach(ORDER, [entities[COLUMN].guid])
+    entities_after = terms.classified([TABLE, COLUMN, OTHER])
+    assert [entities_after[key].names for key in (TABLE, COLUMN, OTHER)] == [frozenset(), {CUSTOMER, ORDER}, {CUSTOMER}]
+    for guid in (entities[COLUMN].guid, entities[COLUMN].guid, entities[TABLE].guid):
         terms.detach(CUSTOMER, guid)
-    after = terms.classified([COLUMN, OTHER])
-    assert [after[key].names for key in (COLUMN, OTHER)] == [{ORDER}, {CUSTOMER}]
-    terms.attach(CUSTOMER, [found[COLUMN].guid])
+    entities_after = terms.classified([COLUMN, OTHER])
+    assert [entities_after[key].names for key in (COLUMN, OTHER)] == [{ORDER}, {CUSTOMER}]
+    terms.attach(CUSTOMER, [entities[COLUMN].guid])
     assert terms.classified([COLUMN])[COLUMN].names == {CUSTOMER, ORDER}, "it comes back"
 
 
@@ -101,15 +101,18 @@ def test_the_other_glossary_endpoints_and_errors_behave_like_atlas(served: V2) -
         answer = served.call(verb, body)
         return answer.status_code, str(answer.json()["errorCode"])
 
-    held = {each["name"]: each for each in served.call("GET glossary").json()}
-    if "Verbs" not in held:
-        held["Verbs"] = served.call("POST glossary", {"name": "Verbs"}).json()
-        term = {"name": "T", "anchor": {"glossaryGuid": held["Verbs"]["guid"]}}
-        made = served.call("POST glossary/term", term).json()
-        assert (made["qualifiedName"], made["anchor"]["glossaryGuid"]) == ("T@Verbs", held["Verbs"]["guid"])
-    glossary = served.call(f"GET glossary/{held['Verbs']['guid']}").json()
+    glossaries = {held_glossary["name"]: held_glossary for held_glossary in served.call("GET glossary").json()}
+    if "Verbs" not in glossaries:
+        glossaries["Verbs"] = served.call("POST glossary", {"name": "Verbs"}).json()
+        term = {"name": "T", "anchor": {"glossaryGuid": glossaries["Verbs"]["guid"]}}
+        created_term = served.call("POST glossary/term", term).json()
+        assert (created_term["qualifiedName"], created_term["anchor"]["glossaryGuid"]) == (
+            "T@Verbs",
+            glossaries["Verbs"]["guid"],
+        )
+    glossary = served.call(f"GET glossary/{glossaries['Verbs']['guid']}").json()
     assert (glossary["name"], [term["displayText"] for term in glossary["terms"]]) == ("Verbs", ["T"])
-    anchor, nothing = {"glossaryGuid": glossary["guid"]}, "00000000-0000-0000-0000-000000000000"
+    anchor, missing_guid = {"glossaryGuid": glossary["guid"]}, "00000000-0000-0000-0000-000000000000"
     assert refusal("POST glossary", {"name": "Verbs"}) == (409, "ATLAS-409-00-007")
     assert refusal("POST glossary", {"name": "a.b"}) == (400, "ATLAS-400-00-083")
     assert refusal("POST glossary", {}) == (400, "ATLAS-400-00-079")
@@ -117,7 +120,7 @@ def test_the_other_glossary_endpoints_and_errors_behave_like_atlas(served: V2) -
     assert refusal("POST glossary/term", {"name": "a@b", "anchor": anchor}) == (400, "ATLAS-400-00-083")
     assert refusal("POST glossary/term", {"name": "x"}) == (400, "ATLAS-400-00-072")
     assert refusal("POST glossary/term", {"anchor": anchor}) == (400, "ATLAS-400-00-07A")
-    other = {"name": "x", "anchor": {"glossaryGuid": nothing}}
+    other = {"name": "x", "anchor": {"glossaryGuid": missing_guid}}
     assert refusal("POST glossary/term", other) == (404, "ATLAS-404-00-005")
 
     guid = over(served).create_assets([asset("a")])[TABLE]
@@ -129,12 +132,15 @@ def test_the_other_glossary_endpoints_and_errors_behave_like_atlas(served: V2) -
     assert (assigned["guid"], meaning["guid"], meaning["displayText"]) == (guid, term, "T")
     assert assigned["relationshipGuid"] == meaning["relationshipGuid"]
     assert served.call(f"GET glossary/term/{term}").json()["assignedEntities"] == [assigned]
-    assert refusal(f"POST {place}", [{"guid": nothing}]) == (400, "ATLAS-400-00-07D")
-    assert refusal(f"POST glossary/terms/{nothing}/assignedEntities", [{"guid": guid}]) == (404, "ATLAS-404-00-005")
+    assert refusal(f"POST {place}", [{"guid": missing_guid}]) == (400, "ATLAS-400-00-07D")
+    assert refusal(f"POST glossary/terms/{missing_guid}/assignedEntities", [{"guid": guid}]) == (
+        404,
+        "ATLAS-404-00-005",
+    )
     assert refusal(f"DELETE {place}", [{"guid": guid}]) == (400, "ATLAS-400-00-078")
-    assert refusal(f"DELETE {place}", [{"guid": guid, "relationshipGuid": nothing}]) == (400, "ATLAS-400-00-080")
-    ended = [{"guid": guid, "relationshipGuid": meaning["relationshipGuid"]}]
-    assert served.call(f"DELETE {place}", ended).status_code == 204
+    assert refusal(f"DELETE {place}", [{"guid": guid, "relationshipGuid": missing_guid}]) == (400, "ATLAS-400-00-080")
+    assignments = [{"guid": guid, "relationshipGuid": meaning["relationshipGuid"]}]
+    assert served.call(f"DELETE {place}", assignments).status_code == 204
     assert served.call(f"GET {place}").json() == []
     assert served.call(f"GET entity/guid/{guid}").json()["entity"]["relationshipAttributes"]["meanings"] == []
     served.call(f"POST {place}", [{"guid": guid}])

@@ -58,13 +58,13 @@ def _asset(name: str) -> Asset:
     return Asset(type="fs_path", qualified_name=f"file:///data/{name}", namespace="file", name=f"/data/{name}")
 
 
-def edges_between(read: str, written: str, *edges: tuple[str, str, str]) -> KnownProcess:
+def edges_between(source_name: str, target_name: str, *edges: tuple[str, str, str]) -> KnownProcess:
     """A process of edges: column read, column written, and the expression (`*`: the listener calls it a mask)."""
-    asset, other = _asset(read), _asset(written)
+    asset, other = _asset(source_name), _asset(target_name)
     return KnownProcess(
         process=Process(
-            qualified_name=f"throughline:{read}>{written}",
-            name=f"{read} to {written}",
+            qualified_name=f"throughline:{source_name}>{target_name}",
+            name=f"{source_name} to {target_name}",
             operations=("insert",),
             inputs=(asset,),
             outputs=(other,),
@@ -104,15 +104,15 @@ class World:
         self.catalog, self.storage = MemoryCatalog(), MemoryStorage()
         self.marks = MemoryClassifications(self.catalog)
         self.terms = MemoryTerms(self.catalog)
-        ours = [replace(placed(name), columns=COLUMNS) for name in ("a", "b")]
-        self.catalog.create_assets([*ours, replace(scanned("c"), columns=COLUMNS)])
+        own_assets = [replace(placed(name), columns=COLUMNS) for name in ("a", "b")]
+        self.catalog.create_assets([*own_assets, replace(scanned("c"), columns=COLUMNS)])
 
     def plan(
         self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False, file: str = "rules.toml"
     ) -> ClassificationPlan:
         parsed = parse_rules(rules, file)
-        ours = attached(self.storage)
-        return plan(document, parsed, self.marks, ours, terms=self.terms, today=TODAY, onto_scanned=onto_scanned)
+        own_marks = attached(self.storage)
+        return plan(document, parsed, self.marks, own_marks, terms=self.terms, today=TODAY, onto_scanned=onto_scanned)
 
     def apply(
         self, rules: str, document: LineageDocument = CHAIN, *, onto_scanned: bool = False, file: str = "rules.toml"
@@ -140,8 +140,8 @@ class World:
 def test_a_classification_follows_values_and_a_second_apply_makes_no_call() -> None:
     world = World()
     world.apply(PII)
-    assert [world.names(each) for each in "abc"] == [{"PII"}, {"PII"}, set()], "scanned assets are left alone"
-    assert [world.names(each, "n") for each in "abc"] == [set(), set(), set()]
+    assert [world.names(name) for name in "abc"] == [{"PII"}, {"PII"}, set()], "scanned assets are left alone"
+    assert [world.names(name, "n") for name in "abc"] == [set(), set(), set()]
     writes = world.marks.writes
     assert not world.apply(PII).has_changes
     assert world.marks.writes == writes
@@ -151,19 +151,19 @@ def test_scanned_assets_are_classified_on_request() -> None:
     world = World()
     assert len(world.plan(PII).scanned) == 1
     world.apply(PII, onto_scanned=True)
-    assert [world.names(each) for each in "abc"] == [{"PII"}, {"PII"}, {"PII"}]
+    assert [world.names(name) for name in "abc"] == [{"PII"}, {"PII"}, {"PII"}]
 
 
 def test_a_mask_stops_a_classification_and_a_plain_path_beside_it_does_not() -> None:
     world = World()
     world.apply(PII + HASHED, onto_scanned=True)
-    assert [world.names(each) for each in "abc"] == [{"PII"}, {"PII"}, set()]
-    beside = lineage(
+    assert [world.names(name) for name in "abc"] == [{"PII"}, {"PII"}, set()]
+    parallel_lineage = lineage(
         edges_between("a", "b", ("mail", "mail", "")),
         edges_between("b", "c", ("mail", "mail", "sha2(mail, ?)")),
         edges_between("a", "c", ("mail", "mail", "max(mail)")),
     )
-    world.apply(PII + HASHED, beside, onto_scanned=True)
+    world.apply(PII + HASHED, parallel_lineage, onto_scanned=True)
     assert world.names("c") == {"PII"}, "an aggregation leaks"
 
 
@@ -174,27 +174,27 @@ def test_removing_a_rule_removes_our_classifications_and_keeps_those_of_others()
     assert [mark.qualified_name for mark in world.apply(PII).others] == [
         column_name("fs_path", "file:///data/b", "mail")
     ]
-    assert [world.names(each) for each in "ab"] == [{"PII", "OTHER"}, {"PII"}]
+    assert [world.names(name) for name in "ab"] == [{"PII", "OTHER"}, {"PII"}]
     world.apply("")
-    assert [world.names(each) for each in "ab"] == [{"OTHER"}, {"PII"}]
+    assert [world.names(name) for name in "ab"] == [{"OTHER"}, {"PII"}]
     assert attached(world.storage) == {}
 
 
 def test_our_classification_stays_while_the_lineage_of_its_column_is_unknown() -> None:
     world = World()
     world.apply(PII)
-    lost = KnownProcess(process=_with(edges_between("a", "b", ("n", "n", "")), exact=False))
-    found = world.apply(PII, lineage(lost))
-    assert [mark.qualified_name for mark in found.kept] == [column_name("fs_path", "file:///data/b", "mail")]
+    unknown_process = KnownProcess(process=_with(edges_between("a", "b", ("n", "n", "")), exact=False))
+    mark_plan = world.apply(PII, lineage(unknown_process))
+    assert [mark.qualified_name for mark in mark_plan.kept] == [column_name("fs_path", "file:///data/b", "mail")]
     assert world.names("b") == {"PII"}
     world.apply(PII, lineage(edges_between("a", "b", ("n", "n", ""))))
     assert world.names("b") == set(), "the plan knows that nothing arrives"
 
 
-def _with(known_process: KnownProcess, **more: object) -> Process:
+def _with(known_process: KnownProcess, **changes: object) -> Process:
     from msgspec.structs import replace as with_  # noqa: PLC0415 - dataclasses' has the same name
 
-    return with_(known_process.process, **more)
+    return with_(known_process.process, **changes)
 
 
 def test_certified_data_sets_are_classified_like_columns() -> None:
@@ -212,16 +212,16 @@ def test_classifications_by_scans_are_origins_and_our_own_are_not() -> None:
     world.attach("MICROSOFT.PERSONAL.EMAIL", "a")
     world.apply(found_by_scans)
     assert world.names("b") == {"PII"}
-    ours = '[[tag]]\nclassification = "PII"\nclassified_as = "PII"\n'
-    world.apply(ours)
+    tag_rule = '[[tag]]\nclassification = "PII"\nclassified_as = "PII"\n'
+    world.apply(tag_rule)
     assert world.names("b") == set(), "what we attached is no reason to keep it"
 
 
 class _Killed:
     """Writes to the catalog, of which one fails; `late`: it takes effect all the same."""
 
-    def __init__(self, *, after: int, late: bool) -> None:
-        self._left = after
+    def __init__(self, *, call_count: int, late: bool) -> None:
+        self._left = call_count
         self._late = late
 
     def die(self, act: Callable[[], None]) -> None:
@@ -265,9 +265,9 @@ class _KilledTerms(MemoryTerms):
 
 @pytest.mark.parametrize("late", [False, True], ids=["before the call", "after it"])
 def test_an_apply_killed_at_any_call_is_completed_by_the_next_one(late: bool) -> None:
-    for after in count():
+    for call_count in count():
         world = World()
-        killed = _Killed(after=after, late=late)
+        killed = _Killed(call_count=call_count, late=late)
         world.marks, world.terms = _KilledMarks(world.catalog, killed), _KilledTerms(world.catalog, killed)
         failures = 0
         for rules in (PII + TERMS, PII + TERMS, "", ""):
@@ -282,7 +282,7 @@ def test_an_apply_killed_at_any_call_is_completed_by_the_next_one(late: bool) ->
             assert world.terms_of("b") == ({"Customer@Glossary"} if rules else set())
         assert attached(world.storage) == {}
         if not failures:
-            assert after == 10, "glossary, terms, three calls that attach, five that take away"
+            assert call_count == 10, "glossary, terms, three calls that attach, five that take away"
             return
 
 
@@ -304,30 +304,30 @@ class _LostAnswers(MemoryClassifications):
             raise
 
 
-@pytest.mark.parametrize("lost", [0, 1, 2])
-def test_a_classification_counts_as_ours_after_the_catalogs_answer_was_lost(lost: int) -> None:
+@pytest.mark.parametrize("lost_call", [0, 1, 2])
+def test_a_classification_counts_as_ours_after_the_catalogs_answer_was_lost(lost_call: int) -> None:
     world = World()
     world.marks = marks = _LostAnswers(world.catalog)
-    marks.lost = lost
+    marks.lost = lost_call
     world.apply(PII)
-    assert [world.names(each) for each in "ab"] == [{"PII"}, {"PII"}]
+    assert [world.names(name) for name in "ab"] == [{"PII"}, {"PII"}]
     assert len(attached(world.storage)) == 2
     world.apply("")
-    assert [world.names(each) for each in "ab"] == [set(), set()]
+    assert [world.names(name) for name in "ab"] == [set(), set()]
 
 
-@pytest.mark.parametrize(("lost", "ours"), [(0, 1), (1, 2)])
+@pytest.mark.parametrize(("lost_call", "own_count"), [(0, 1), (1, 2)])
 def test_a_classification_that_another_user_attaches_meanwhile_is_ours_only_if_an_answer_was_lost(
-    lost: int, ours: int
+    lost_call: int, own_count: int
 ) -> None:
     world = World()
     world.marks = marks = _LostAnswers(world.catalog)
-    found = world.plan(PII)
+    mark_plan = world.plan(PII)
     world.attach("PII", "b")
-    marks.lost = lost
-    apply(found, marks, world.storage, terms=world.terms)
-    assert [world.names(each) for each in "ab"] == [{"PII"}, {"PII"}]
-    assert len(attached(world.storage)) == ours
+    marks.lost = lost_call
+    apply(mark_plan, marks, world.storage, terms=world.terms)
+    assert [world.names(name) for name in "ab"] == [{"PII"}, {"PII"}]
+    assert len(attached(world.storage)) == own_count
 
 
 # --- glossary terms
@@ -336,11 +336,11 @@ def test_a_classification_that_another_user_attaches_meanwhile_is_ours_only_if_a
 def test_terms_are_created_and_attached_to_columns_and_whole_data_sets() -> None:
     """A second apply makes no call that writes; a scanned data set is left alone."""
     world = World()
-    found = world.apply(TERMS)
+    mark_plan = world.apply(TERMS)
     assert world.terms.glossaries() == {"Glossary": {"Customer", "Email"}}
-    assert [world.terms_of(each) for each in "abc"] == [set(), {"Customer@Glossary"}, set()]
-    assert [world.terms_of(each, "mail") for each in "abc"] == [{"Email@Glossary"}, {"Email@Glossary"}, set()]
-    assert [(mark.kind, mark.name) for mark in found.scanned] == [
+    assert [world.terms_of(name) for name in "abc"] == [set(), {"Customer@Glossary"}, set()]
+    assert [world.terms_of(name, "mail") for name in "abc"] == [{"Email@Glossary"}, {"Email@Glossary"}, set()]
+    assert [(mark.kind, mark.name) for mark in mark_plan.scanned] == [
         (AttachedKind.TERM, "Customer@Glossary"),
         (AttachedKind.TERM, "Email@Glossary"),
     ]
@@ -359,8 +359,8 @@ def test_removing_a_rule_removes_our_terms_and_keeps_those_of_others() -> None:
     guid = world.terms.classified([key])[key].guid
     world.terms.attach("Customer@Glossary", [guid])
     world.terms.attach("Other@Glossary", [guid])
-    found = world.apply(TERMS)
-    assert [mark.qualified_name for mark in found.others] == ["file:///data/b"]
+    mark_plan = world.apply(TERMS)
+    assert [mark.qualified_name for mark in mark_plan.others] == ["file:///data/b"]
     world.apply(PII)
     assert world.terms_of("a", "mail") == set()
     assert world.terms_of("b") == {"Customer@Glossary", "Other@Glossary"}
@@ -415,10 +415,10 @@ def test_two_rules_files_do_not_undo_one_another() -> None:
     planned = world.plan(OTHER, file="rules-ml.toml")
     assert (len(planned.attach), planned.detach) == (1, {}), "the term of c is left alone: a scan found c"
     world.apply(OTHER, file="rules-ml.toml")
-    assert [world.names(*each) for each in (("a",), ("b",), ("b", "n"))] == [{"PII"}, {"PII"}, {"PII"}]
+    assert [world.names(*place) for place in (("a",), ("b",), ("b", "n"))] == [{"PII"}, {"PII"}, {"PII"}]
     assert not world.plan(PII, file="/ci/checkout/rules-crm.toml").has_changes, "the folder does not matter"
     world.apply("", file="rules-crm.toml")
-    assert [world.names(*each) for each in (("a",), ("b",), ("b", "n"))] == [set(), set(), {"PII"}]
+    assert [world.names(*place) for place in (("a",), ("b",), ("b", "n"))] == [set(), set(), {"PII"}]
     world.apply("", file="rules-ml.toml")
     assert attached(world.storage) == {}
 

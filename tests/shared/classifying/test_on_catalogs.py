@@ -80,8 +80,8 @@ class Ports:
             keys["fs_path", place] = name
             keys |= {("column", column_name("fs_path", place, column)): f"{name}.{column}" for column, _ in COLUMNS}
         marks, terms = self.marks.classified(keys), self.terms.classified(keys)
-        found = {name: {*marks[key].names, *terms[key].names} for key, name in keys.items()}
-        return {name: names for name, names in found.items() if names}
+        names_by_asset = {name: {*marks[key].names, *terms[key].names} for key, name in keys.items()}
+        return {name: names for name, names in names_by_asset.items() if names}
 
 
 @pytest.fixture
@@ -89,15 +89,17 @@ def ports(served: V2 | None) -> Ports:
     """Three data sets with columns, of which a scan found `c`, and the processes between them."""
     if served is None:
         memory = MemoryCatalog()
-        made = Ports(
+        catalog_ports = Ports(
             catalog=memory, marks=MemoryClassifications(memory), terms=MemoryTerms(memory), storage=MemoryStorage()
         )
-        made.terms.create_glossary("Rules")
+        catalog_ports.terms.create_glossary("Rules")
     else:
         served.empty()
-        who = BasicAuthentication(served.user, served.password)
-        client = SteadyAtlasClient(served.endpoint, who, retry_policy=RetryPolicy(tries=10 if served.real else 1))
-        made = Ports(
+        credentials = BasicAuthentication(served.user, served.password)
+        client = SteadyAtlasClient(
+            served.endpoint, credentials, retry_policy=RetryPolicy(tries=10 if served.real else 1)
+        )
+        catalog_ports = Ports(
             catalog=over(served),
             marks=AtlasClassifications(client),
             terms=AtlasTerms(client),
@@ -105,25 +107,25 @@ def ports(served: V2 | None) -> Ports:
             types=AtlasTypes(client),
             served=served,
         )
-        if "Rules" not in made.terms.glossaries():
-            made.terms.create_glossary("Rules")
+        if "Rules" not in catalog_ports.terms.glossaries():
+            catalog_ports.terms.create_glossary("Rules")
         define(AtlasTypes(client), [(THEIRS, "of others")])
-    guids = made.catalog.create_assets(
+    guids = catalog_ports.catalog.create_assets(
         [*(replace(placed(name), columns=COLUMNS) for name in "ab"), replace(scanned("c"), columns=COLUMNS)]
     )
-    made.catalog.write_processes([process(["a"], ["b"]), process(["b"], ["c"]), process(["a"], ["c"])], guids)
-    return made
+    catalog_ports.catalog.write_processes([process(["a"], ["b"]), process(["b"], ["c"]), process(["a"], ["c"])], guids)
+    return catalog_ports
 
 
 def test_every_catalog_gets_the_same_marks_and_only_ours_are_removed(ports: Ports) -> None:
     """A mask stops a classification, a plain path beside it does not; removing a rule removes our marks only."""
-    held = ports.marks.classified([("fs_path", "file:///data/a")])
-    theirs = held["fs_path", "file:///data/a"].guid
+    entities = ports.marks.classified([("fs_path", "file:///data/a")])
+    foreign_guid = entities["fs_path", "file:///data/a"].guid
     if ports.served:
-        body = {"classification": {"typeName": THEIRS, "propagate": True}, "entityGuids": [theirs]}
+        body = {"classification": {"typeName": THEIRS, "propagate": True}, "entityGuids": [foreign_guid]}
         ports.served.call("POST entity/bulk/classification", body).raise_for_status()
     else:
-        ports.marks.attach(THEIRS, [theirs])
+        ports.marks.attach(THEIRS, [foreign_guid])
     ports.apply(PII + HASHED + TERMS + CERTIFIED, CHAIN)
     masked = {
         "a": {THEIRS, "Customer@Rules"},
@@ -135,7 +137,7 @@ def test_every_catalog_gets_the_same_marks_and_only_ours_are_removed(ports: Port
     assert ports.attached() == masked
     if ports.served:
         reached = ports.served.call("GET entity/uniqueAttribute/type/fs_path?attr:qualifiedName=file:///data/c").json()
-        names = [each["typeName"] for each in reached["entity"].get("classifications") or ()]
+        names = [classification["typeName"] for classification in reached["entity"].get("classifications") or ()]
         assert names == [THEIRS], "theirs propagates along the processes, ours does not"
     assert not ports.apply(PII + HASHED + TERMS + CERTIFIED, CHAIN).has_changes
     ports.apply(PII + HASHED + TERMS + CERTIFIED, BESIDE)

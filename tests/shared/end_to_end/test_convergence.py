@@ -34,7 +34,7 @@ PATH = "spark.databricks.notebook.path"
 NOTEBOOK = {PATH: "/Users/ada/load"}
 
 
-def tabled(run: str, at: str, source: str, sink: str, sql: str = "") -> list[bytes]:
+def tabled(run: str, clock_time: str, source: str, sink: str, sql: str = "") -> list[bytes]:
     """A run that makes one table of another; tables are called like their folders."""
     options: dict[str, Any] = {
         "inputs": [source],
@@ -43,7 +43,7 @@ def tabled(run: str, at: str, source: str, sink: str, sql: str = "") -> list[byt
         "tables": {path: f"default.{path[1:]}" for path in (source, sink)},
         "sql": sql,
     }
-    return [event(run, "START", f"{at}:00", **options), event(run, "COMPLETE", f"{at}:30", **options)]
+    return [event(run, "START", f"{clock_time}:00", **options), event(run, "COMPLETE", f"{clock_time}:30", **options)]
 
 
 HISTORIES: dict[str, list[bytes]] = {
@@ -163,11 +163,11 @@ def expected(bodies: tuple[bytes, ...]) -> dict[str, ProcessEntity]:
 def check(outcome: Outcome, bodies: list[bytes]) -> None:
     assert outcome.deaths or not outcome.left_due, "nobody died, so no mark may be left lying"
     assert outcome.catalog.processes == expected(tuple(bodies))
-    found = status(outcome.storage)
-    assert found.reconciles
-    assert found.received == len(set(bodies))
-    assert found.in_progress == 0
-    assert found.dead == 0
+    current_status = status(outcome.storage)
+    assert current_status.reconciles
+    assert current_status.received == len(set(bodies))
+    assert current_status.in_progress == 0
+    assert current_status.dead == 0
 
 
 @pytest.mark.parametrize("name", HISTORIES)
@@ -201,8 +201,8 @@ def test_receiving_all_events_again_writes_nothing() -> None:
     writes = outcome.catalog.writes
     for body in bodies:
         receive(outcome.storage, body, most_bytes=1_000_000)
-    how = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
-    publish(outcome.storage, outcome.catalog, how)
+    options = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
+    publish(outcome.storage, outcome.catalog, options)
     assert outcome.catalog.writes == writes
 
 

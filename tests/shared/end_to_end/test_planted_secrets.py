@@ -56,10 +56,10 @@ def run_all(storage: MemoryStorage, catalog: MemoryCatalog, *, redact: Redact | 
         deliver_blob(storage, fact.name)
     for number, error in enumerate((ValueError(f"token={SECRET}"), KeyError(f"https://ann:{SECRET}@h"))):
         add_dead_letter(storage, f"x{number}", f"{number:032}", error)
-    later = datetime.now(UTC)
+    later_moment = datetime.now(UTC)
     for _ in range(4):
-        later += timedelta(days=1)
-        publish(storage, catalog, PublishOptions(now=lambda now=later: now))  # type: ignore[misc]  # mypy can't type a default
+        later_moment += timedelta(days=1)
+        publish(storage, catalog, PublishOptions(now=lambda now=later_moment: now))  # type: ignore[misc]  # mypy can't type a default
 
 
 @pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])
@@ -69,13 +69,13 @@ def test_no_secret_gets_out(redact: Redact | None, caplog: pytest.LogCaptureFixt
         run_all(storage, catalog, redact=redact)
     assert catalog.processes, "the lineage was published in the end"
     assert not catalog.moods
-    found = status(storage)
-    assert found.reconciles
-    assert [where for where, text in stored_texts(storage, raw=redact is not None) if contains_secret(text)] == []
+    current_status = status(storage)
+    assert current_status.reconciles
+    assert [place for place, text in stored_texts(storage, raw=redact is not None) if contains_secret(text)] == []
     assert [text for text in caplog.messages if contains_secret(text)] == []
     entities: list[AssetEntity | ProcessEntity] = [*catalog.assets.values(), *catalog.processes.values()]
     assert [repr(entity) for entity in entities if contains_secret(repr(entity))] == []
-    assert not contains_secret(repr(found))
+    assert not contains_secret(repr(current_status))
     assert not contains_secret(repr(list(dead_letters(storage))))
 
 
@@ -83,9 +83,9 @@ def test_the_search_finds_planted_secrets_in_unredacted_events() -> None:
     """Events that are stored as they were sent hold them all."""
     storage = MemoryStorage()
     run_all(storage, MemoryCatalog())
-    seen = [where for where, text in stored_texts(storage, raw=True) if contains_secret(text)]
-    assert len(seen) >= 4
-    assert all(where.startswith(("events/", "ignored/")) for where in seen)
+    secret_places = [place for place, text in stored_texts(storage, raw=True) if contains_secret(text)]
+    assert len(secret_places) >= 4
+    assert all(place.startswith(("events/", "ignored/")) for place in secret_places)
 
 
 SETTINGS = {
@@ -231,15 +231,15 @@ def test_an_error_of_storage_does_not_show_the_sas_of_its_address(caplog: pytest
     texts = []
     with caplog.at_level(logging.DEBUG):
         for act in acts:
-            with pytest.raises(StorageUnavailable) as caught:
+            with pytest.raises(StorageUnavailable) as error_info:
                 act()
-            texts.append("".join(traceback.format_exception(caught.value)))  # as the host shows it
+            texts.append("".join(traceback.format_exception(error_info.value)))  # as the host shows it
     assert len(texts) == 2
     assert not any(map(contains_secret, texts))
     assert not any(map(contains_secret, caplog.messages))
 
 
 def test_the_response_to_a_refused_event_does_not_quote_its_secret() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Refused) as error_info:
         receive(MemoryStorage(), REFUSED[3], most_bytes=MOST)
-    assert SECRET not in refused(caught.value).body
+    assert SECRET not in refused(error_info.value).body

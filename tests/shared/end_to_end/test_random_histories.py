@@ -34,24 +34,26 @@ DEATH = 0.004
 def disagreements(storage: MemoryStorage, catalog: MemoryCatalog, bodies: Sequence[bytes]) -> list[str]:
     """Differences between the end and the pure core: in the catalog, or in the states of single events."""
     pure = translate_history(map(decode, bodies))
-    found = status(storage)
+    current_status = status(storage)
     states, reasons = expected_states(pure, bodies)
-    counts = Counter({"published": found.published, "skipped": found.skipped, "waiting": found.waiting})
+    counts = Counter(
+        {"published": current_status.published, "skipped": current_status.skipped, "waiting": current_status.waiting}
+    )
     wrong = {
         "catalog": catalog.processes != {process.qualified_name: process_entity(process) for process in pure.processes},
-        "sum": not found.reconciles or found.received != len(set(bodies)),
-        "in progress": found.in_progress > 0,
+        "sum": not current_status.reconciles or current_status.received != len(set(bodies)),
+        "in progress": current_status.in_progress > 0,
         "states": +counts != states,
-        "reasons": found.skipped_because != reasons,
+        "reasons": current_status.skipped_because != reasons,
     }
-    return [what for what, is_so in wrong.items() if is_so]
+    return [disagreement for disagreement, is_so in wrong.items() if is_so]
 
 
-def disagreements_of_simulation(bodies: Sequence[bytes], seed: int, **how: Any) -> list[str]:
+def disagreements_of_simulation(bodies: Sequence[bytes], seed: int, **options: Any) -> list[str]:
     """The disagreements after a simulation with this seed."""
-    outcome = simulate_history(bodies, seed=seed, **how)
-    left = ["left lying"] if outcome.left_due and not outcome.deaths else []
-    return left + disagreements(outcome.storage, outcome.catalog, bodies)
+    outcome = simulate_history(bodies, seed=seed, **options)
+    leftovers = ["left lying"] if outcome.left_due and not outcome.deaths else []
+    return leftovers + disagreements(outcome.storage, outcome.catalog, bodies)
 
 
 def one_by_one(bodies: Sequence[bytes]) -> list[str]:
@@ -108,24 +110,26 @@ def some_orders(bodies: Sequence[bytes], seed: int) -> Iterator[Sequence[bytes]]
     return islice(iter(lambda: draw.sample(bodies, len(bodies)), None), 12)
 
 
-def did(run: str, at: str, sources: str, sinks: str, *, kind: str = "COMPLETE", app: str = "app", **more: Any) -> bytes:
+def did(
+    run: str, clock_time: str, sources: str, sinks: str, *, kind: str = "COMPLETE", app: str = "app", **options: Any
+) -> bytes:
     return event(
         run,
         kind,
-        f"10:{at}",
+        f"10:{clock_time}",
         inputs=sources.split(),
         outputs=sinks.split(),
         application=app,
-        **more,
+        **options,
     )
 
 
-def dropped(run: str, at: str, path: str, **more: Any) -> bytes:
-    return did(run, at, "", path, states={path: ("DROP", "")}, **more)
+def dropped(run: str, clock_time: str, path: str, **options: Any) -> bytes:
+    return did(run, clock_time, "", path, states={path: ("DROP", "")}, **options)
 
 
-def statement(run: str, at: str, sql: str) -> bytes:
-    return did(run, at, "", "", job="app.drop_table", sql=sql)
+def statement(run: str, clock_time: str, sql: str) -> bytes:
+    return did(run, clock_time, "", "", job="app.drop_table", sql=sql)
 
 
 TABLES = {f"/{name}": f"default.{name}" for name in ("a", "b", "s", "t", "out", "rates")}

@@ -38,22 +38,29 @@ BASE = {
 
 
 def job(
-    app: str, reads: Mapping[str, tuple[str, ...]], written: str, *lost: str, minute: float, end: str = "COMPLETE"
+    app: str,
+    reads: Mapping[str, tuple[str, ...]],
+    target_name: str,
+    *lost_columns: str,
+    minute: float,
+    end: str = "COMPLETE",
 ) -> Iterator[Json]:
-    """Both events of a job that copies columns of what it reads; `lost`: columns that come from nowhere."""
-    fields = {column: [source(read, column, IDENTITY)] for read, columns in reads.items() for column in columns}
-    names = (*fields, *lost)
+    """Both events of a job that copies columns of what it reads; `lost_columns`: columns that come from nowhere."""
+    fields = {
+        column: [source(source_name, column, IDENTITY)] for source_name, columns in reads.items() for column in columns
+    }
+    names = (*fields, *lost_columns)
     schema = {"fields": [{"name": name, "type": "string"} for name in names]}
-    for kind, at in (("START", minute), (end, minute + 0.5)):
+    for kind, event_minute in (("START", minute), (end, minute + 0.5)):
         event = body(
             kind,
             run=f"{app}{minute}",
             application=f"{app}{minute}",
             app_name=app,
-            job=f"execute_insert_into_hadoop_fs_relation_command.{written.rpartition('/')[2]}",
-            minute=at,
-            inputs=[dataset(read, schema={"fields": schema["fields"][:1]}) for read in reads],
-            outputs=[dataset(written, schema=schema, columnLineage=columns_of(fields))],
+            job=f"execute_insert_into_hadoop_fs_relation_command.{target_name.rpartition('/')[2]}",
+            minute=event_minute,
+            inputs=[dataset(source_name, schema={"fields": schema["fields"][:1]}) for source_name in reads],
+            outputs=[dataset(target_name, schema=schema, columnLineage=columns_of(fields))],
         )
         yield {**event, "job": {**event["job"], "namespace": app}}
 
@@ -210,7 +217,7 @@ def judged(folder: Path, **settings: str) -> tuple[LineageDocument, tuple[Result
 
 @cache
 def unfiltered() -> tuple[Verdict, ...]:
-    return tuple(each.verdict for each in judged(Path())[1])
+    return tuple(result.verdict for result in judged(Path())[1])
 
 
 def environment(folder: Path, name: str, value: str) -> dict[str, str]:
@@ -223,35 +230,35 @@ def environment(folder: Path, name: str, value: str) -> dict[str, str]:
 CASES = [(name, value) for name, values in TRIED.items() for value in values]
 
 
-@pytest.mark.parametrize(("name", "value"), CASES, ids=lambda each: each.removeprefix("THROUGHLINE_"))
+@pytest.mark.parametrize(("name", "value"), CASES, ids=lambda setting_name: setting_name.removeprefix("THROUGHLINE_"))
 def test_no_verdict_becomes_better(tmp_path: Path, name: str, value: str) -> None:
     _, results = judged(tmp_path, **environment(tmp_path, name, value))
     better = [
-        f"{each.policy}: {verdict_before} → {each.verdict}"
-        for verdict_before, each in zip(unfiltered(), results, strict=True)
-        if each.verdict is Verdict.HOLDS and verdict_before is not Verdict.HOLDS
+        f"{result.policy}: {verdict_before} → {result.verdict}"
+        for verdict_before, result in zip(unfiltered(), results, strict=True)
+        if result.verdict is Verdict.HOLDS and verdict_before is not Verdict.HOLDS
     ]
     assert better == []
 
 
 def test_the_world_has_broken_and_held_policies_of_every_demand_of_the_record() -> None:
     """Else nothing above could fail."""
-    found: dict[str, set[Verdict]] = {}
+    verdicts_by_demand: dict[str, set[Verdict]] = {}
     _, results = judged(Path())
-    for each in results:
-        found.setdefault(each.policy.partition(" ")[0], set()).add(each.verdict)
+    for result in results:
+        verdicts_by_demand.setdefault(result.policy.partition(" ")[0], set()).add(result.verdict)
     for demand in DEMAND.keys() - {"unchanged_since", "quality_passed"}:
-        assert Verdict.BROKEN in found[demand], demand
+        assert Verdict.BROKEN in verdicts_by_demand[demand], demand
 
 
 @pytest.mark.parametrize("demand", ["no_tag", "traced", "masked_by", "sources_only", "every_input", "fresh_within"])
 def test_an_excluded_source_leaves_a_policy_not_known(tmp_path: Path, demand: str) -> None:
     """Exit code 4, and the reason. The newcomer's case: the one source of a training table is excluded."""
     _, results = judged(tmp_path, THROUGHLINE_EXCLUDE_PATHS=f"{PEOPLE},{CLICKS}")
-    found = next(each for each in results if each.policy == f"{demand} of 5")
-    assert exit_code((found,)) == NOT_KNOWN or found.verdict is Verdict.BROKEN
-    if found.verdict is Verdict.UNKNOWN:
-        assert "a filter leaves out" in found.text
+    policy_result = next(result for result in results if result.policy == f"{demand} of 5")
+    assert exit_code((policy_result,)) == NOT_KNOWN or policy_result.verdict is Verdict.BROKEN
+    if policy_result.verdict is Verdict.UNKNOWN:
+        assert "a filter leaves out" in policy_result.text
 
 
 def test_no_document_has_the_name_of_an_excluded_data_set(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_letter_has_the_known_facts_of_the_event(payload: bytes, reason: str, 
 @pytest.mark.parametrize("payload", [b"no gzip", gzip.compress(b"{}")], ids=["damaged", "unreadable"])
 def test_a_dead_letter_of_a_long_run_is_counted_once_each_time_that_the_run_is_processed(payload: bytes) -> None:
     storage = MemoryStorage()
-    times = [f"10:{each // 60:02}:{each % 60:02}" for each in range(300)]
+    times = [f"10:{second // 60:02}:{second % 60:02}" for second in range(300)]
     bodies = [event("a", "RUNNING", time, inputs=["/a"], outputs=["/b"], application="app") for time in times]
     *places, end = post(storage, *bodies, END)
     replace_blob(storage, places[5], payload)
@@ -119,10 +119,10 @@ def test_a_blob_with_a_foreign_name_is_recorded_once_by_several_sweeps() -> None
     storage = MemoryStorage()
     storage.put_new(EVENTS, "notes.txt", b"hello")
     sweep(storage, SweepOptions())
-    before = one(storage)
-    assert (before.reason, before.place, before.job) == ("foreign name", None, "")
+    letter_before = one(storage)
+    assert (letter_before.reason, letter_before.place, letter_before.job) == ("foreign name", None, "")
     sweep(storage, SweepOptions())
-    assert one(storage) == before
+    assert one(storage) == letter_before
 
 
 @pytest.mark.parametrize(("payload", "reason"), [case[:2] for case in UNUSABLE.values()], ids=UNUSABLE)
@@ -141,8 +141,8 @@ def test_a_dead_letter_is_removed_once_its_repaired_event_is_used(payload: bytes
     assert publish(storage, catalog, PublishOptions()).written == 1
     (process,) = catalog.processes.values()
     assert [key[1] for key in process.inputs] == ["file:///a", "file:///b"]
-    found = status(storage)
-    assert (found.published, found.dead, found.reconciles) == (2, 0, True)
+    current_status = status(storage)
+    assert (current_status.published, current_status.dead, current_status.reconciles) == (2, 0, True)
 
 
 def test_a_dead_letter_that_fails_again_stays_with_a_higher_count() -> None:
@@ -174,8 +174,8 @@ def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters(
     assert {letter.error for letter in letters} == {"KeyError: 'host'"}
     assert {letter.digest for letter in letters} == {place.digest for place in places}
     assert (record_of(storage).verdict, status(storage).dead) == ("dead", 2)
-    again = letters_of(storage, names=RULE_WITH_UNKNOWN_GROUP)
-    assert [(replayed.outcome, replayed.letter.count) for replayed in again] == [
+    second_replays = letters_of(storage, names=RULE_WITH_UNKNOWN_GROUP)
+    assert [(replayed.outcome, replayed.letter.count) for replayed in second_replays] == [
         (LetterOutcome.FAILED, 2),
         (LetterOutcome.FAILED, 2),
     ]
@@ -187,9 +187,9 @@ def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters(
     assert list(dead_letters(storage)) == []
     publish(storage, catalog, PublishOptions())
     assert (status(storage).published, catalog.writes) == (2, 2)
-    again = letters_of(storage)
+    second_replays = letters_of(storage)
     publish(storage, catalog, PublishOptions())
-    assert (again, catalog.writes) == ([], 2)
+    assert (second_replays, catalog.writes) == ([], 2)
 
 
 def test_a_dead_letter_recorded_again_during_its_replay_stays() -> None:
@@ -217,9 +217,9 @@ def test_a_replay_killed_at_any_call_loses_no_dead_letter() -> None:
         storage = MemoryStorage()
         start = damaged(storage, b"hello")
         replace_blob(storage, start, gzip.compress(START))
-        watched, left = Stepped(storage), iter(range(calls))
+        watched, remaining_calls = Stepped(storage), iter(range(calls))
 
-        def dies(_name: str, _arguments: tuple[Any, ...], left: Iterator[int] = left) -> None:
+        def dies(_name: str, _arguments: tuple[Any, ...], left: Iterator[int] = remaining_calls) -> None:
             if next(left, None) is None:
                 raise KeyboardInterrupt
 
@@ -359,5 +359,9 @@ def test_a_discarded_event_counts_as_skipped() -> None:
     sweep(storage, SweepOptions())
     for letter in list(dead_letters(storage)):
         discard(storage, letter.digest)
-    found = status(storage)
-    assert (found.dead, found.skipped_because, found.reconciles) == (0, {"discarded": 2}, True)
+    current_status = status(storage)
+    assert (current_status.dead, current_status.skipped_because, current_status.reconciles) == (
+        0,
+        {"discarded": 2},
+        True,
+    )

@@ -70,15 +70,15 @@ def results(
     return check(document, rules, Facts(now=NOW, quality=PASSED if quality is None else quality))
 
 
-def sound(*more: str, jobs: dict[str, Job] | None = None, history: bool = True) -> LineageDocument:
-    return lineage(*SOUND, *more, jobs=jobs, history=history, columns=["crm.email"])
+def sound(*arrows: str, jobs: dict[str, Job] | None = None, history: bool = True) -> LineageDocument:
+    return lineage(*SOUND, *arrows, jobs=jobs, history=history, columns=["crm.email"])
 
 
 @pytest.mark.parametrize("demand", DEMANDS)
 def test_a_demand_holds_where_nothing_is_wrong(demand: str) -> None:
-    (found,) = results(sound(), demand)
-    assert (found.verdict, found.findings) == (Verdict.HOLDS, ())
-    assert exit_code((found,)) == ALL_HOLD
+    (result,) = results(sound(), demand)
+    assert (result.verdict, result.findings) == (Verdict.HOLDS, ())
+    assert exit_code((result,)) == ALL_HOLD
 
 
 PLANTED: dict[str, tuple[str, LineageDocument, str, list[str]]] = {
@@ -140,11 +140,11 @@ def test_a_demand_names_the_planted_edge(demand: str, document: LineageDocument,
         **PASSED,
         "abfss://lake/mid": (QualityAssertion(name="unique", success=False, column="id"),),
     }
-    (found,) = results(document, demand, quality if demand.startswith("quality") else None)
-    assert (found.verdict, exit_code((found,))) == (Verdict.BROKEN, BROKEN)
-    named = {finding.text: finding for finding in found.findings}
+    (result,) = results(document, demand, quality if demand.startswith("quality") else None)
+    assert (result.verdict, exit_code((result,))) == (Verdict.BROKEN, BROKEN)
+    named = {finding.text: finding for finding in result.findings}
     assert text in named
-    lines = found.text.splitlines()
+    lines = result.text.splitlines()
     assert f"  {text}" in lines
     assert [line.strip() for line in lines[lines.index(f"  {text}") + 1 :]][: len(way)] == way
 
@@ -264,9 +264,9 @@ THROUGH_CODE: dict[str, tuple[str, LineageDocument, Verdict, str]] = {
 
 @pytest.mark.parametrize(("demand", "document", "verdict", "text"), THROUGH_CODE.values(), ids=THROUGH_CODE)
 def test_what_may_pass_code_is_not_known(demand: str, document: LineageDocument, verdict: Verdict, text: str) -> None:
-    (found,) = results(document, demand)
-    assert found.verdict is verdict
-    assert (text in {finding.text for finding in found.findings}) == bool(text)
+    (result,) = results(document, demand)
+    assert result.verdict is verdict
+    assert (text in {finding.text for finding in result.findings}) == bool(text)
 
 
 def test_a_failed_quality_test_behind_code_is_not_known_to_matter() -> None:
@@ -275,18 +275,18 @@ def test_a_failed_quality_test_behind_code_is_not_known_to_matter() -> None:
         **PASSED,
         "abfss://lake/mid": (QualityAssertion(name="unique", success=False, column="id"),),
     }
-    for where, verdict in (('columns = "x"\n', Verdict.UNKNOWN), ("", Verdict.BROKEN)):
-        (found,) = results(document, f"{where}quality_passed = true", failed)
-        assert found.verdict is verdict
+    for scope_line, verdict in (('columns = "x"\n', Verdict.UNKNOWN), ("", Verdict.BROKEN)):
+        (result,) = results(document, f"{scope_line}quality_passed = true", failed)
+        assert result.verdict is verdict
 
 
 def test_a_quality_test_that_only_warns_blocks_nothing() -> None:
     failed = QualityAssertion(name="unique", success=False, column="id", severity="warn")
-    (found,) = results(sound(), "quality_passed = true", {**PASSED, "abfss://lake/mid": (failed,)})
-    assert found.verdict is Verdict.HOLDS
+    (result,) = results(sound(), "quality_passed = true", {**PASSED, "abfss://lake/mid": (failed,)})
+    assert result.verdict is Verdict.HOLDS
 
 
-@pytest.mark.parametrize("demand", [each for each in DEMANDS if not each.startswith("traced")])
+@pytest.mark.parametrize("demand", [demand for demand in DEMANDS if not demand.startswith("traced")])
 @pytest.mark.parametrize(
     "document",
     [
@@ -302,31 +302,31 @@ def test_a_demand_never_holds_where_lineage_is_not_known(demand: str, document: 
         document = sound("mid => gold by other")
     if "no_tag" in demand and "flat" in {dataset.name for dataset in document.datasets}:
         document = lineage("crm => gold by other", columns=["crm.email"])  # no column of gold is known
-    (found,) = results(document, demand)
-    assert found.verdict is not Verdict.HOLDS
-    assert exit_code((found,)) in {BROKEN, NOT_KNOWN}
+    (result,) = results(document, demand)
+    assert result.verdict is not Verdict.HOLDS
+    assert exit_code((result,)) in {BROKEN, NOT_KNOWN}
 
 
 @pytest.mark.parametrize("demand", [*DEMANDS, 'masked_by = "*"'])
 def test_a_policy_that_matches_nothing_has_the_verdict_unknown(demand: str) -> None:
     rules = parse_rules(HEAD.replace('"gold"', '"gould"') + demand, "policy.toml")
-    (found,) = check(sound(), rules, Facts(now=NOW, quality=PASSED))
-    assert found.verdict is Verdict.UNKNOWN
-    assert "matches the policy" in found.text
+    (result,) = check(sound(), rules, Facts(now=NOW, quality=PASSED))
+    assert result.verdict is Verdict.UNKNOWN
+    assert "matches the policy" in result.text
 
 
 def test_an_unknown_verdict_only_warns_when_the_policy_says_so() -> None:
-    (found,) = results(sound("mid => gold by other"), 'no_tag = "PII"\nunknown = "warn"')
-    assert (found.verdict, found.fails, exit_code((found,))) == (Verdict.UNKNOWN, False, ALL_HOLD)
-    (found,) = results(sound("mid => gold by other"), 'no_tag = "PII"')
-    assert (found.fails, exit_code((found,))) == (True, NOT_KNOWN)
+    (result,) = results(sound("mid => gold by other"), 'no_tag = "PII"\nunknown = "warn"')
+    assert (result.verdict, result.fails, exit_code((result,))) == (Verdict.UNKNOWN, False, ALL_HOLD)
+    (result,) = results(sound("mid => gold by other"), 'no_tag = "PII"')
+    assert (result.fails, exit_code((result,))) == (True, NOT_KNOWN)
 
 
 def test_demands_on_unread_history_and_quality_have_the_verdict_unknown() -> None:
     rules = parse_rules(f"{HEAD}unchanged_since = 2026-11-10\nquality_passed = true\n", "policy.toml")
-    found = check(sound(history=False), rules, Facts(now=NOW))
-    assert [each.verdict for each in found] == [Verdict.UNKNOWN, Verdict.UNKNOWN]
-    assert all("--lake" in each.text for each in found)
+    check_results = check(sound(history=False), rules, Facts(now=NOW))
+    assert [result.verdict for result in check_results] == [Verdict.UNKNOWN, Verdict.UNKNOWN]
+    assert all("--lake" in result.text for result in check_results)
 
 
 def test_a_mask_by_another_function_does_not_count() -> None:
@@ -344,36 +344,39 @@ def test_each_demand_takes_time_in_proportion_to_the_lineage() -> None:
     demands = ('every_input = "certified"', "no_failed_upstream = true")
 
     def seconds(size: int, demand: str) -> float:
-        arrows = [f"web{each}.x -> gold{each}.x by job{each}" for each in range(size)]
-        document = lineage(*arrows, jobs={f"job{each}": Job(health=Health.FAILED) for each in range(size)})
+        arrows = [f"web{number}.x -> gold{number}.x by job{number}" for number in range(size)]
+        document = lineage(*arrows, jobs={f"job{number}": Job(health=Health.FAILED) for number in range(size)})
         text = f"{HEAD}{demand}\n".replace('datasets = "gold"', 'datasets = "gold*"')
         rules = parse_rules(text, "policy.toml")
-        taken = []
+        durations = []
         for _ in range(3):
             began = time.thread_time()
-            (found,) = check(document, rules, Facts(now=NOW))
-            taken.append(time.thread_time() - began)
-            assert found.found == size
-        return min(taken)
+            (result,) = check(document, rules, Facts(now=NOW))
+            durations.append(time.thread_time() - began)
+            assert result.found == size
+        return min(durations)
 
     for demand in demands:
         assert seconds(800, demand) < 10 * seconds(200, demand), demand
 
 
 def test_lineage_behind_an_allowed_source_is_not_checked() -> None:
-    (found,) = results(sound("crm => mid by other"), 'sources_only = "mid"')
-    assert found.verdict is Verdict.HOLDS
+    (result,) = results(sound("crm => mid by other"), 'sources_only = "mid"')
+    assert result.verdict is Verdict.HOLDS
 
 
 def test_results_are_reported_as_junit_sarif_and_json() -> None:
     document = sound("crm.email -> gold.<c>&\x01 by make", "web.x -> gold.id by make")
-    found = results(document, 'no_tag = "PII"\nsources_only = ["crm", "dim"]\nfresh_within = "24h"')
-    report = Report(place="policy.toml", results=found)
+    check_results = results(document, 'no_tag = "PII"\nsources_only = ["crm", "dim"]\nfresh_within = "24h"')
+    report = Report(place="policy.toml", results=check_results)
     suite = ET.fromstring(as_junit(report))  # noqa: S314 - our own text
     assert (suite.get("tests"), suite.get("failures")) == ("3", "2")
     assert [case.get("name") for case in suite] == ["no_tag PII", "sources_only crm, dim", "fresh_within 1d"]
     sarif = json.loads(as_sarif(report))["runs"][0]["results"]
-    assert [(each["ruleId"], each["level"]) for each in sarif] == [("no_tag", "error"), ("sources_only", "error")]
+    assert [(finding["ruleId"], finding["level"]) for finding in sarif] == [
+        ("no_tag", "error"),
+        ("sources_only", "error"),
+    ]
     assert sarif[0]["locations"][0]["physicalLocation"]["region"] == {"startLine": 11}
     plain = json.loads(as_json(report))["results"]
     assert plain[1]["findings"][0]["way"] == [
@@ -391,15 +394,15 @@ def _forward(document: LineageDocument, starts: set[int], *more_kinds: str) -> s
     kinds = {*_PLAIN, *more_kinds}
     reached = set(starts)
     while True:
-        more = {e.output for e in document.edges if e.valid_to == -1 and e.kind in kinds and e.input in reached}
-        if more <= reached:
+        next_columns = {e.output for e in document.edges if e.valid_to == -1 and e.kind in kinds and e.input in reached}
+        if next_columns <= reached:
             return reached
-        reached |= more
+        reached |= next_columns
 
 
 def _sourceless(document: LineageDocument) -> set[int]:
     """Columns without a known source, from the document alone."""
-    found = set()
+    column_numbers = set()
     for number, column in enumerate(document.columns):
         for flow in document.flows:
             process = document.processes[flow.process]
@@ -409,21 +412,30 @@ def _sourceless(document: LineageDocument) -> set[int]:
                     for e in document.edges
                 )
                 if process.unresolved_tables or not (process.exact or enters):
-                    found.add(number)
-    return found
+                    column_numbers.add(number)
+    return column_numbers
 
 
 def _wanted(document: LineageDocument, dataset: int) -> dict[str, Verdict]:
     """The verdicts of two demands on one data set, from sets that are made forwards, column by column."""
-    own = {number for number, column in enumerate(document.columns) if column.dataset == dataset and column.name}
-    lost = _sourceless(document)
+    own_columns = {
+        number for number, column in enumerate(document.columns) if column.dataset == dataset and column.name
+    }
+    lost_columns = _sourceless(document)
     tagged = {tag.column for tag in document.tags if tag.name == "pii"}
-    hit, doubt = _forward(document, tagged) & own, _forward(document, lost | tagged, "opaque") & own
-    into = {e.output for e in document.edges if e.valid_to == -1 and e.kind != "condition"}
-    roots = {n for n, column in enumerate(document.columns) if column.name and n not in into and n not in lost}
+    hit, doubt = (
+        _forward(document, tagged) & own_columns,
+        _forward(document, lost_columns | tagged, "opaque") & own_columns,
+    )
+    targets = {e.output for e in document.edges if e.valid_to == -1 and e.kind != "condition"}
+    roots = {
+        n for n, column in enumerate(document.columns) if column.name and n not in targets and n not in lost_columns
+    }
     bad = {root for root in roots if document.datasets[document.columns[root].dataset].name != "d0"}
-    plain = any(_forward(document, {root}, "mask") & own for root in bad)
-    unsure = any(_forward(document, {each}, "mask", "opaque") & own for each in lost | bad)
+    plain = any(_forward(document, {root}, "mask") & own_columns for root in bad)
+    unsure = any(
+        _forward(document, {column_number}, "mask", "opaque") & own_columns for column_number in lost_columns | bad
+    )
 
     def verdict(broken: bool, unknown: bool) -> Verdict:
         return Verdict.BROKEN if broken else Verdict.UNKNOWN if unknown else Verdict.HOLDS
@@ -433,40 +445,42 @@ def _wanted(document: LineageDocument, dataset: int) -> dict[str, Verdict]:
 
 def test_random_documents_against_a_naive_search(sample: Callable[[range], range]) -> None:
     """2,000 documents with `--proofs`: broken, unknown and held demands; and complete paths."""
-    seen = set()
+    seen_verdicts = set()
     for seed in sample(range(2000)):
         document = random_lineage(seed)
-        for dataset, each in enumerate(document.datasets):
+        for dataset, dataset_entry in enumerate(document.datasets):
             text = f"""[[tag]]
 classification = "PII"
 tag = "pii"
 [[policy]]
 name = "p"
-datasets = "{each.name}"
+datasets = "{dataset_entry.name}"
 columns = "*"
 no_tag = "PII"
 sources_only = "d0"
 """
-            found = check(document, parse_rules(text, "p.toml"), Facts(now=NOW))
-            verdicts = {result.demand.split()[0]: result.verdict for result in found}
+            check_results = check(document, parse_rules(text, "p.toml"), Facts(now=NOW))
+            verdicts = {result.demand.split()[0]: result.verdict for result in check_results}
             wanted_verdicts = _wanted(document, dataset)
-            if each.name == "d0" or _behind_d0(document, dataset):
+            if dataset_entry.name == "d0" or _behind_d0(document, dataset):
                 wanted_verdicts.pop("sources_only")  # another test covers the lineage behind an allowed source
-            assert {name: verdicts[name] for name in wanted_verdicts} == wanted_verdicts, f"seed {seed}, {each.name}"
-            seen |= set(wanted_verdicts.items())
-            for result in found:
+            assert {name: verdicts[name] for name in wanted_verdicts} == wanted_verdicts, (
+                f"seed {seed}, {dataset_entry.name}"
+            )
+            seen_verdicts |= set(wanted_verdicts.items())
+            for result in check_results:
                 for finding in result.findings:
                     steps = finding.way
                     assert [s.target for s in steps[:-1]] == [s.source for s in steps[1:]], f"seed {seed}"
-    assert seen == {(name, verdict) for name in ("no_tag", "sources_only") for verdict in Verdict}
+    assert seen_verdicts == {(name, verdict) for name in ("no_tag", "sources_only") for verdict in Verdict}
 
 
 def _behind_d0(document: LineageDocument, dataset: int) -> bool:
     """Whether a value reaches a data set by way of d0 from something else."""
-    own = {number for number, column in enumerate(document.columns) if column.dataset == dataset}
+    own_columns = {number for number, column in enumerate(document.columns) if column.dataset == dataset}
     d0 = {n for n, column in enumerate(document.columns) if document.datasets[column.dataset].name == "d0"}
     entered = {e.output for e in document.edges if e.valid_to == -1 and e.kind != "condition"}
-    return bool(_forward(document, d0, "mask", "opaque") & own and d0 & (entered | _sourceless(document)))
+    return bool(_forward(document, d0, "mask", "opaque") & own_columns and d0 & (entered | _sourceless(document)))
 
 
 BY_RDDS = ("doubled", "sizes", "pickled", "all_logs")

@@ -89,10 +89,10 @@ CASES: dict[str, tuple[list[str], dict[str, str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("arrows", "wanted"), CASES.values(), ids=CASES)
-def test_a_tag_reaches_the_expected_columns(arrows: list[str], wanted: dict[str, str]) -> None:
-    found = states(lineage(*arrows, columns=["crm.email"]))
-    assert {column: found[column] for column in wanted} == wanted
+@pytest.mark.parametrize(("arrows", "expected_states"), CASES.values(), ids=CASES)
+def test_a_tag_reaches_the_expected_columns(arrows: list[str], expected_states: dict[str, str]) -> None:
+    column_states = states(lineage(*arrows, columns=["crm.email"]))
+    assert {column: column_states[column] for column in expected_states} == expected_states
 
 
 def test_an_exact_process_leaves_nothing_unknown() -> None:
@@ -108,15 +108,15 @@ def test_an_unresolved_table_leaves_all_columns_unknown() -> None:
     assert (states(document)["a.x"], states(document)["b.y"]) == ("not known", "not known")
 
 
-@pytest.mark.parametrize(("expires", "wanted"), [("2026-11-23", "clean"), ("2026-11-22", "tagged")])
-def test_an_exception_ends_after_its_last_day(expires: str, wanted: str) -> None:
+@pytest.mark.parametrize(("expires", "expected_state"), [("2026-11-23", "clean"), ("2026-11-22", "tagged")])
+def test_an_exception_ends_after_its_last_day(expires: str, expected_state: str) -> None:
     document = lineage("crm.email ~> out.mail by one", "out.mail -> end.mail by two")
     for kind in ('[[declassify]]\nclassification = "PII"\n', "[[mask]]\n"):
         text = f'{PII}{kind}datasets = "out"\ncolumns = "mail"\n{APPROVED.format(expires)}'
-        found = states(document, text)
-        assert (found["out.mail"], found["end.mail"]) == (wanted, wanted), kind
+        column_states = states(document, text)
+        assert (column_states["out.mail"], column_states["end.mail"]) == (expected_state, expected_state), kind
         expired = [remark for remark in remarks(document, rules(text), today=TODAY) if "expired" in remark.text]
-        assert len(expired) == (wanted == "tagged")
+        assert len(expired) == (expected_state == "tagged")
 
 
 def test_an_exception_makes_an_unknown_column_clean() -> None:
@@ -134,12 +134,16 @@ def test_a_declared_function_masks_a_column_shown_only_inside_its_call() -> None
         "crm.email ~> out.both by one = concat(pseudonymize(email), email)",
         "crm.email ~> out.silent by one",
     )
-    found = states(document, text)
-    assert (found["out.safe"], found["out.both"], found["out.silent"]) == ("clean", "tagged", "tagged")
+    column_states = states(document, text)
+    assert (column_states["out.safe"], column_states["out.both"], column_states["out.silent"]) == (
+        "clean",
+        "tagged",
+        "tagged",
+    )
 
 
 @pytest.mark.parametrize(
-    ("expression", "wanted"),
+    ("expression", "is_hidden"),
     [
         ("f(a)", True),
         ("lib.f( concat(a, ')') )", True),
@@ -152,8 +156,8 @@ def test_a_declared_function_masks_a_column_shown_only_inside_its_call() -> None
         ("", False),
     ],
 )
-def test_an_expression_hides_a_column_only_inside_a_mask_function(expression: str, wanted: bool) -> None:
-    assert hides(expression, ("f",), "a") is wanted
+def test_an_expression_hides_a_column_only_inside_a_mask_function(expression: str, is_hidden: bool) -> None:
+    assert hides(expression, ("f",), "a") is is_hidden
 
 
 def test_a_classification_begins_at_columns_matched_by_pattern_tag_or_scan() -> None:
@@ -171,11 +175,11 @@ classified_as = "MICROSOFT.PERSONAL.*"
 classification = "MY.PII"
 datasets = "lake/other"
 """
-    found = propagate(document, rules(text), today=TODAY, catalog=catalog)["MY.PII"]
-    begins = [document.columns[origin] for origin in found.origins]
+    propagation = propagate(document, rules(text), today=TODAY, catalog=catalog)["MY.PII"]
+    begins = [document.columns[origin] for origin in propagation.origins]
     names = {f"{document.datasets[column.dataset].name}.{column.name}" for column in begins}
     assert names == {"crm.b", "crm.c", "other.a"}
-    assert {found.origins[origin].line for origin in found.origins} == {2, 5, 8}
+    assert {propagation.origins[origin].line for origin in propagation.origins} == {2, 5, 8}
 
 
 def test_the_way_is_a_shortest_one_from_an_origin() -> None:
@@ -198,7 +202,7 @@ def test_an_exception_ends_a_way_along_code() -> None:
     document = lineage("crm.email %> out.mail by one", "out.mail -> end.mail by two")
     for kind in ('[[declassify]]\nclassification = "PII"\n', "[[mask]]\n"):
         text = f'{PII}{kind}datasets = "out"\ncolumns = "mail"\n{APPROVED.format("2027-01-01")}'
-        assert {states(document, text)[each] for each in ("out.mail", "end.mail")} == {"clean"}, kind
+        assert {states(document, text)[column] for column in ("out.mail", "end.mail")} == {"clean"}, kind
 
 
 def test_rules_that_match_nothing_are_named() -> None:
@@ -227,11 +231,11 @@ name = "p"
 datasets = "nowhere"
 no_tag = "PII"
 """
-    found = remarks(document, rules(text), today=TODAY)
+    rule_remarks = remarks(document, rules(text), today=TODAY)
     tables = {6: "tag", 9: "mask", 15: "mask", 31: "certified", 33: "policy"}
-    assert {remark.line: remark.text.split("]]")[0].strip("[") for remark in found} == tables
-    assert "gold/*" in found[-2].text
-    assert "Did you mean crm?" in found[0].text
+    assert {remark.line: remark.text.split("]]")[0].strip("[") for remark in rule_remarks} == tables
+    assert "gold/*" in rule_remarks[-2].text
+    assert "Did you mean crm?" in rule_remarks[0].text
 
 
 def _no_source(document: LineageDocument, number: int) -> bool:
@@ -241,9 +245,9 @@ def _no_source(document: LineageDocument, number: int) -> bool:
         process = document.processes[flow.process]
         if flow.valid_to != -1 or flow.output != column.dataset or not column.name:
             continue
-        here = [edge for edge in document.edges if edge.process == flow.process and edge.output == number]
+        input_edges = [edge for edge in document.edges if edge.process == flow.process and edge.output == number]
         if process.unresolved_tables or not (
-            process.exact or any(edge.valid_to == -1 and edge.kind != "condition" for edge in here)
+            process.exact or any(edge.valid_to == -1 and edge.kind != "condition" for edge in input_edges)
         ):
             return True
     return False
@@ -255,17 +259,20 @@ def _naive(document: LineageDocument, origins: Iterable[int]) -> dict[int, TagSt
 
     def back(number: int, kinds: set[str]) -> set[int]:
         pairs = {(edge.input, edge.output) for edge in document.edges if edge.valid_to == -1 and edge.kind in kinds}
-        seen = {number}
-        while not (more := {one for one, other in pairs if other in seen}) <= seen:
-            seen |= more
-        return seen
+        visited_numbers = {number}
+        while not (next_numbers := {source for source, other in pairs if other in visited_numbers}) <= visited_numbers:
+            visited_numbers |= next_numbers
+        return visited_numbers
 
-    begun, missing = set(origins), {each for each in range(len(document.columns)) if _no_source(document, each)}
+    origin_columns, missing = (
+        set(origins),
+        {each for each in range(len(document.columns)) if _no_source(document, each)},
+    )
     result = {}
     for number in range(len(document.columns)):
         perhaps = back(number, {*plain, "opaque"})
-        unknown = TagState.UNKNOWN if perhaps & (missing | begun) else TagState.CLEAN
-        result[number] = TagState.TAGGED if back(number, plain) & begun else unknown
+        unknown = TagState.UNKNOWN if perhaps & (missing | origin_columns) else TagState.CLEAN
+        result[number] = TagState.TAGGED if back(number, plain) & origin_columns else unknown
     return result
 
 
@@ -275,12 +282,12 @@ def test_random_documents_against_a_naive_search(sample: Callable[[range], range
     seen_tag_states = set()
     for seed in sample(range(2000)):
         document = random_lineage(seed)
-        found = propagate(document, rules(text), today=TODAY)["PII"]
+        propagation = propagate(document, rules(text), today=TODAY)["PII"]
         wanted_tag_states = _naive(document, (tag.column for tag in document.tags if tag.name == "pii"))
-        assert {number: found.state(number) for number in wanted_tag_states} == wanted_tag_states, f"seed {seed}"
-        for number in found.tagged:
-            way = found.way(number)
+        assert {number: propagation.state(number) for number in wanted_tag_states} == wanted_tag_states, f"seed {seed}"
+        for number in propagation.tagged:
+            way = propagation.way(number)
             assert [edge.output for edge in way[:-1]] == [edge.input for edge in way[1:]], f"seed {seed}"
-            assert (way[0].input if way else number) in found.origins, f"seed {seed}"
+            assert (way[0].input if way else number) in propagation.origins, f"seed {seed}"
         seen_tag_states |= set(wanted_tag_states.values())
     assert seen_tag_states == set(TagState)

@@ -65,8 +65,8 @@ def test_a_file_gives_its_rules() -> None:
     assert rules.masks[0].approval == Approval(author="ann", reason="keyed", expires=date(2027, 1, 31))
     policy, other = rules.policies
     assert (policy.unknown, other.unknown) == (OnUnknown.FAIL, OnUnknown.WARN)
-    assert [each.demand for each in policy.wanted] == list(Demand)
-    since = next(each.since for each in policy.wanted if each.demand is Demand.UNCHANGED_SINCE)
+    assert [demand_rule.demand for demand_rule in policy.wanted] == list(Demand)
+    since = next(demand_rule.since for demand_rule in policy.wanted if demand_rule.demand is Demand.UNCHANGED_SINCE)
     assert since == datetime(2026, 11, 1, tzinfo=UTC)
     assert other.wanted == (Wanted(demand=Demand.FRESH_WITHIN, within=timedelta(days=7), line=39),)
     assert rules.names == ("MY.PII",)
@@ -116,7 +116,7 @@ def test_every_mistake_is_named_at_once() -> None:
         parse_rules(BAD, "rules.toml")
     lines = str(error_info.value).splitlines()
     assert lines[0] == "The rules file rules.toml has 15 mistakes, and nothing in it is used:"
-    for wanted in (
+    for expected_line in (
         "rules.toml:2: there is no table tga. Did you mean tag?",
         "rules.toml:5: tag needs classification: the classification",
         "rules.toml:6: tag has no key clasification. Did you mean classification?",
@@ -132,7 +132,7 @@ def test_every_mistake_is_named_at_once() -> None:
         "rules.toml:34: policy p is there twice: the first is in line 28",
         "rules.toml:36: policy has no key no_failed_upstreams. Did you mean no_failed_upstream?",
     ):
-        assert any(line.strip() == wanted.strip() for line in lines), wanted
+        assert any(line.strip() == expected_line.strip() for line in lines), expected_line
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_every_mistake_is_named_at_once() -> None:
     ],
 )
 def test_a_mistake_names_its_line(text: str, message: str) -> None:
-    with pytest.raises(Misconfigured) as caught:
+    with pytest.raises(Misconfigured) as error_info:
         parse_rules(text, "rules.toml")
-    assert message in str(caught.value)
+    assert message in str(error_info.value)
 
 
 def _as_json(text: str) -> Any:
-    return json.loads(json.dumps(tomllib.loads(text), default=lambda each: each.isoformat()))
+    return json.loads(json.dumps(tomllib.loads(text), default=lambda value: value.isoformat()))
 
 
 def test_the_shipped_json_schema_agrees_with_the_decoder() -> None:
@@ -163,7 +163,7 @@ def test_the_shipped_json_schema_agrees_with_the_decoder() -> None:
     assert path.read_text(encoding="utf-8") == rules_file.schema_text()
     validator = jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
     assert list(validator.iter_errors(_as_json(GOOD))) == []
-    places = {each.json_path for each in validator.iter_errors(_as_json(BAD))}
+    places = {error.json_path for error in validator.iter_errors(_as_json(BAD))}
     assert {
         "$",
         "$.tag[0]",

@@ -31,12 +31,12 @@ def test_an_event_is_a_row_and_a_compressed_blob_named_by_its_bytes_and_time() -
     assert fact.name == (
         f"2026/11/21/10/{run_id('app')}/{run_id('a')}/20261121T100000500000Z_START_{receipt.digest}.json.gz"
     )
-    packed = storage.get(EVENTS, fact.name)
-    assert packed
-    assert gzip.decompress(packed) == START
+    packed_event = storage.get(EVENTS, fact.name)
+    assert packed_event
+    assert gzip.decompress(packed_event) == START
     (row,) = storage.partition("applications", run_id("app"))
     assert row.key == f"event|{run_id('a')}|20261121T100000500000Z|START|{receipt.digest}"
-    assert row.values["packed"] == packed
+    assert row.values["packed"] == packed_event
 
 
 @pytest.mark.parametrize("redact", [None, redacted], ids=["as sent", "redacted"])
@@ -78,12 +78,12 @@ def test_the_blob_comes_before_the_row() -> None:
 
 
 def test_a_repeated_post_after_an_interruption_writes_the_missing_row() -> None:
-    whole, cut = MemoryStorage(), MemoryStorage()
-    receive(whole, START, most_bytes=MOST)
-    (fact,) = whole.blobs(EVENTS)
-    cut.put_new(EVENTS, fact.name, whole.get(EVENTS, fact.name) or b"")
+    full_storage, cut = MemoryStorage(), MemoryStorage()
+    receive(full_storage, START, most_bytes=MOST)
+    (fact,) = full_storage.blobs(EVENTS)
+    cut.put_new(EVENTS, fact.name, full_storage.get(EVENTS, fact.name) or b"")
     receive(cut, START, most_bytes=MOST)
-    assert [row.key for row in cut.scan("applications")] == [row.key for row in whole.scan("applications")]
+    assert [row.key for row in cut.scan("applications")] == [row.key for row in full_storage.scan("applications")]
 
 
 def test_an_ignored_event_is_kept_apart_with_its_reason() -> None:
@@ -94,15 +94,15 @@ def test_an_ignored_event_is_kept_apart_with_its_reason() -> None:
     assert receipt.ignored == "names no data set and ends no run"
     assert list(storage.blobs(EVENTS)) == []
     assert len(list(storage.blobs("ignored"))) == 1
-    found = status(storage)
-    assert (found.received, found.skipped, found.reconciles) == (1, 1, True)
+    current_status = status(storage)
+    assert (current_status.received, current_status.skipped, current_status.reconciles) == (1, 1, True)
 
 
 def test_gzip_is_unpacked_and_stored_as_the_plain_body_would_be() -> None:
-    plain, packed = MemoryStorage(), MemoryStorage()
+    plain, gzip_storage = MemoryStorage(), MemoryStorage()
     receive(plain, START, most_bytes=MOST)
-    receive(packed, gzip.compress(START), encoding="GZIP", most_bytes=MOST)
-    assert [fact.name for fact in packed.blobs(EVENTS)] == [fact.name for fact in plain.blobs(EVENTS)]
+    receive(gzip_storage, gzip.compress(START), encoding="GZIP", most_bytes=MOST)
+    assert [fact.name for fact in gzip_storage.blobs(EVENTS)] == [fact.name for fact in plain.blobs(EVENTS)]
 
 
 def gzip_bomb() -> bytes:
@@ -140,17 +140,17 @@ def test_a_bad_body_is_refused_with_a_helpful_message_and_not_stored(name: str) 
     content, encoding, code, field, message = REFUSED[name]
     body = content() if callable(content) else content
     storage = MemoryStorage()
-    most = 200_000 if name == "deep" else MOST
+    size_limit = 200_000 if name == "deep" else MOST
     with pytest.raises(Refused) as error_info:
-        receive(storage, body, encoding=encoding, most_bytes=most)
+        receive(storage, body, encoding=encoding, most_bytes=size_limit)
     refusal = error_info.value
     assert (refusal.status, refusal.field) == (code, field)
     assert message in refusal.detail
     assert list(storage.scan("applications")) == []
     note_refusal(storage, body, refusal)
-    found = status(storage)
-    assert (found.received, found.rejected) == (0, 1)
-    assert refusal.detail in found.last_errors[0]
+    current_status = status(storage)
+    assert (current_status.received, current_status.rejected) == (0, 1)
+    assert refusal.detail in current_status.last_errors[0]
 
 
 def batch(storage: Storage, *events: bytes) -> dict[str, Any]:
@@ -159,12 +159,12 @@ def batch(storage: Storage, *events: bytes) -> dict[str, Any]:
 
 def test_the_events_of_a_batch_are_stored_as_if_they_came_alone() -> None:
     events = write("a", "app", "10:00", "/a")
-    alone, together = MemoryStorage(), MemoryStorage()
+    single_storage, together = MemoryStorage(), MemoryStorage()
     for content in events:
-        receive(alone, content, most_bytes=10**6)
+        receive(single_storage, content, most_bytes=10**6)
     summary = {"received": 2, "successful": 2, "failed": 0, "retriable": 0, "non_retriable": 0}
     assert batch(together, *events) == {"status": "success", "summary": summary, "failed_events": []}
-    names = [[fact.name for fact in storage.blobs("events")] for storage in (alone, together)]
+    names = [[fact.name for fact in storage.blobs("events")] for storage in (single_storage, together)]
     assert names[0] == names[1]
     assert len(names[0]) == 2
 
@@ -199,28 +199,29 @@ def test_an_event_of_a_batch_that_is_no_valid_json_is_kept_or_refused_as_if_it_c
     name: str, redact: Redact | None
 ) -> None:
     first, last = write("b", "app", "10:00", "/a, [b] {c}")
-    alone, together = MemoryStorage(), MemoryStorage()
+    single_storage, together = MemoryStorage(), MemoryStorage()
     refused = []
-    for index, each in enumerate((first, DAMAGED[name], last)):
+    for index, event_body in enumerate((first, DAMAGED[name], last)):
         try:
-            receive(alone, each, most_bytes=10**6, redact=redact)
+            receive(single_storage, event_body, most_bytes=10**6, redact=redact)
         except Refused as refusal:
             refused.append((index, str(refusal)))
     body = b"\n [ " + b" ,\t".join((first, DAMAGED[name], last)) + b"\r\n] "
     answer = receive_batch(together, body, most_bytes=10**6, redact=redact)
-    assert (answer.received, [(each.index, each.reason) for each in answer.failed]) == (3, refused)
+    assert (answer.received, [(failure.index, failure.reason) for failure in answer.failed]) == (3, refused)
     contents = [
-        {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)} for storage in (alone, together)
+        {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)}
+        for storage in (single_storage, together)
     ]
     assert contents[0] == contents[1]
     assert len(contents[0]) == 3 - len(refused)
 
 
 def test_a_byte_order_mark_before_a_batch_is_skipped() -> None:
-    alone, together = MemoryStorage(), MemoryStorage()
-    receive(alone, START, most_bytes=MOST)
+    single_storage, together = MemoryStorage(), MemoryStorage()
+    receive(single_storage, START, most_bytes=MOST)
     receive_batch(together, b"\xef\xbb\xbf[" + START + b"]", most_bytes=MOST)
-    assert [fact.name for fact in together.blobs(EVENTS)] == [fact.name for fact in alone.blobs(EVENTS)]
+    assert [fact.name for fact in together.blobs(EVENTS)] == [fact.name for fact in single_storage.blobs(EVENTS)]
 
 
 def test_events_of_a_batch_after_a_storage_outage_are_reported_as_retriable() -> None:
@@ -262,10 +263,10 @@ def test_a_body_that_is_no_batch_is_refused(body: bytes) -> None:
 
 
 def test_a_large_batch_of_which_an_event_is_no_json_is_taken_apart_in_linear_time() -> None:
-    begun = process_time()
+    start = process_time()
     for filling in (b"[]", b'""', b"\\n", b"a", b","):
         inside = filling * (10**6 // len(filling))
         for body in (b"[[NaN" + inside + b"]]", b'[NaN, ["' + inside + b'"]]', b'["' + inside + b"]"):
             with contextlib.suppress(Refused):
                 receive_batch(MemoryStorage(), body, most_bytes=2 * 10**6)
-    assert process_time() - begun < 60, "some ten minutes each if every byte began a search to the end"
+    assert process_time() - start < 60, "some ten minutes each if every byte began a search to the end"

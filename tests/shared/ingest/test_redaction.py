@@ -66,7 +66,7 @@ _KEPT_FACETS = {
 @every_capture
 def test_no_literal_and_no_property_is_stored(path: Path) -> None:
     for line, raw in zip(path.read_bytes().splitlines(), _redacted(path), strict=True):
-        sent, stored = json.loads(line), json.loads(raw)
+        sent_event, stored = json.loads(line), json.loads(raw)
         query = stored["job"].get("facets", {}).get("sql", {}).get("query", "")
         assert set(_TEXT.findall(query)) <= {"?"}
         assert not re.search(r"(?<![\w`.\-/])[1-9]\d*(?![\w`\-/])", re.sub(r"`[^`]*`", "", query))
@@ -79,18 +79,18 @@ def test_no_literal_and_no_property_is_stored(path: Path) -> None:
             ] == []
         properties = stored["run"].get("facets", {}).get("environment-properties", {})
         assert set(properties.get("environment-properties", {})) <= _KEPT
-        assert len(json.dumps(stored)) <= len(json.dumps(sent))
+        assert len(json.dumps(stored)) <= len(json.dumps(sent_event))
 
 
 def test_a_repeated_post_changes_nothing_and_blobs_are_named_by_their_stored_bytes() -> None:
     storage = MemoryStorage()
     once = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
-    before = {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)}
-    again = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
-    assert again == once
-    assert {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)} == before
-    assert len(before) == 3
-    for name, content in before.items():
+    contents_before = {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)}
+    second_answers = [receive(storage, raw, most_bytes=MOST, redact=redacted) for raw in events()]
+    assert second_answers == once
+    assert {fact.name: storage.get(EVENTS, fact.name) for fact in storage.blobs(EVENTS)} == contents_before
+    assert len(contents_before) == 3
+    for name, content in contents_before.items():
         stored = gzip.decompress(content or b"")
         assert not contains_secret(stored.decode())
         other = MemoryStorage()
@@ -110,11 +110,14 @@ def test_omitted_parts_are_in_the_receipt_and_on_record() -> None:
 
 def test_a_data_set_event_and_a_job_event_are_redacted_too() -> None:
     storage = MemoryStorage()
-    alone = {"eventTime": "2026-11-21T10:00:00Z", "dataset": dataset("/x", documentation={"description": SECRET})}
+    dataset_event = {
+        "eventTime": "2026-11-21T10:00:00Z",
+        "dataset": dataset("/x", documentation={"description": SECRET}),
+    }
     job = body(inputs=["/a"], outputs=[dataset("/b", columnLineage=lineage({"x": [source("/a", "x")]}))])
     job.pop("run")
     job["job"]["facets"]["sql"] = {"query": f"SELECT '{SECRET}' FROM a"}  # noqa: S608 - nobody runs it
-    for document in (alone, job):
+    for document in (dataset_event, job):
         receive(storage, packed(document), most_bytes=MOST, redact=redacted)
     contents = [
         gzip.decompress(storage.get(container, fact.name) or b"")

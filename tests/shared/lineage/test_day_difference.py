@@ -70,15 +70,15 @@ documents = st.builds(
 
 @given(st.lists(documents, min_size=2, max_size=5))
 def test_any_sequence_of_documents_is_restored_exactly(sequence: list[LineageDocument]) -> None:
-    base, *later = sequence
-    for lineage_document in later:
+    base, *later_documents = sequence
+    for lineage_document in later_documents:
         assert encoded(restored(base, difference(base, DAY, lineage_document))) == encoded(lineage_document)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_documents_with_history_are_restored_exactly(seed: int) -> None:
-    base, later = random_document(seed), random_document(seed + 1)
-    assert encoded(restored(base, difference(base, DAY, later))) == encoded(later)
+    base, later_document = random_document(seed), random_document(seed + 1)
+    assert encoded(restored(base, difference(base, DAY, later_document))) == encoded(later_document)
 
 
 def estate(tables: int, *, hours: int = 0, extra: bool = False) -> LineageDocument:
@@ -93,13 +93,15 @@ def estate(tables: int, *, hours: int = 0, extra: bool = False) -> LineageDocume
     if extra:
         processes.append(process("first", "a0", "a1", edge("a0.x", "a1.x")))
     last = NOON + timedelta(hours=hours)
-    return document_of("record", [KnownProcess(process=one, first=NOON, last=last) for one in processes])
+    return document_of(
+        "record", [KnownProcess(process=lineage_process, first=NOON, last=last) for lineage_process in processes]
+    )
 
 
 def test_a_data_set_that_renumbers_all_others_makes_a_small_difference() -> None:
-    base, later = estate(200), estate(200, hours=24, extra=True)
-    small = difference(base, DAY, later)
-    assert encoded(restored(base, small)) == encoded(later)
+    base, later_document = estate(200), estate(200, hours=24, extra=True)
+    small = difference(base, DAY, later_document)
+    assert encoded(restored(base, small)) == encoded(later_document)
     parts = msgspec.json.decode(small)["parts"]
     assert len(parts["edges"]) <= 3
     assert next(step for step in parts["processes"] if "set" in step)["set"] == {"last_seen": 1}
@@ -123,20 +125,20 @@ def test_a_damaged_difference_is_an_error(part: bytes, damaged_part: bytes) -> N
     base = document(
         process("a", "raw", "clean", edge("raw.x", "clean.x")), process("z", "clean", "zone", edge("clean.x", "zone.y"))
     )
-    later = document(
+    later_document = document(
         process("a", "raw", "clean", edge("raw.x", "clean.x")),
         process("z", "clean", "zone", edge("clean.x", "zone.y")),
         process("b", "clean", "mart", edge("clean.x", "mart.y")),
     )
-    data = difference(base, DAY, later)
-    assert encoded(restored(base, data)) == encoded(later)
+    data = difference(base, DAY, later_document)
+    assert encoded(restored(base, data)) == encoded(later_document)
     assert part in data
     with pytest.raises(UnreadableDocumentError):
         restored(base, data.replace(part, damaged_part))
 
 
 def test_a_difference_from_another_base_is_an_error() -> None:
-    base, later = estate(5), estate(6)
+    base, later_document = estate(5), estate(6)
     other = structs.replace(base, datasets=base.datasets[::-1])
     with pytest.raises(UnreadableDocumentError, match="document of 2026-11-01"):
-        restored(other, difference(base, DAY, later))
+        restored(other, difference(base, DAY, later_document))

@@ -36,7 +36,7 @@ def test_columns_remain_if_a_later_process_only_describes_the_data_set() -> None
     described = AssetSchema(
         qualified_name=asset("mid").qualified_name, columns=(), declared=Declared(description="Orders.")
     )
-    found = document_of(
+    lineage_document = document_of(
         "record",
         [
             KnownProcess(process=_declaring("a_writes", "raw", "mid", "mid"), last=AT),
@@ -46,44 +46,58 @@ def test_columns_remain_if_a_later_process_only_describes_the_data_set() -> None
             ),
         ],
     )
-    columns = {(found.datasets[column.dataset].name, column.name, column.type) for column in found.columns}
+    columns = {
+        (lineage_document.datasets[column.dataset].name, column.name, column.type)
+        for column in lineage_document.columns
+    }
     assert ("mid", "id", "int") in columns
-    assert {dataset.name: dataset.description for dataset in found.datasets}["mid"] == "Orders."
+    assert {dataset.name: dataset.description for dataset in lineage_document.datasets}["mid"] == "Orders."
 
 
 def test_tags_that_events_declare_of_columns_are_tags_of_the_document() -> None:
     tags = (("pii", "true", "mail"), ("domain", "sales", "id"), ("tier", "gold", ""))
     writer = _declaring("load", "raw", "mid", "mid")
     (schema,) = writer.schemas
-    found = document(structs.replace(writer, schemas=(structs.replace(schema, declared=Declared(tags=tags)),)))
-    assert [(found.columns[tag.column].name, tag.name) for tag in found.tags] == [
+    lineage_document = document(
+        structs.replace(writer, schemas=(structs.replace(schema, declared=Declared(tags=tags)),))
+    )
+    assert [(lineage_document.columns[tag.column].name, tag.name) for tag in lineage_document.tags] == [
         ("id", "domain:sales"),
         ("mail", "pii"),
     ]
     rule = TagRule(classification="PII", where=Selector(), tag="pii")
-    assert {found.columns[origin].name for origin in origins_of(found, rule, {})} == {"mail"}
+    assert {lineage_document.columns[origin].name for origin in origins_of(lineage_document, rule, {})} == {"mail"}
 
 
 def test_the_tag_of_a_data_set_counts_for_each_of_its_columns() -> None:
     writer = _declaring("load", "raw", "mid", "mid")
     (schema,) = writer.schemas
     declared = Declared(tags=(("tier", "gold", ""), ("pii", "true", "")))
-    found = document(structs.replace(writer, schemas=(structs.replace(schema, declared=declared),)))
-    assert {dataset.name: dataset.tags for dataset in found.datasets} == {"raw": (), "mid": ("pii", "tier:gold")}
+    lineage_document = document(structs.replace(writer, schemas=(structs.replace(schema, declared=declared),)))
+    assert {dataset.name: dataset.tags for dataset in lineage_document.datasets} == {
+        "raw": (),
+        "mid": ("pii", "tier:gold"),
+    }
     rule = TagRule(classification="PII", where=Selector(), tag="tier:*")
-    own = {number for number, column in enumerate(found.columns) if found.datasets[column.dataset].name == "mid"}
-    assert origins_of(found, rule, {}) == own != set()
+    own_columns = {
+        number
+        for number, column in enumerate(lineage_document.columns)
+        if lineage_document.datasets[column.dataset].name == "mid"
+    }
+    assert origins_of(lineage_document, rule, {}) == own_columns != set()
 
 
 def test_a_past_process_declares_nothing() -> None:
-    past = KnownProcess(process=_declaring("old", "raw", "mid", "mid", owner="gone"), current=False)
-    assert [dataset.owner for dataset in document_of("lake", [past], history=()).datasets] == ["", ""]
+    past_process = KnownProcess(process=_declaring("old", "raw", "mid", "mid", owner="gone"), current=False)
+    assert [dataset.owner for dataset in document_of("lake", [past_process], history=()).datasets] == ["", ""]
 
 
 def test_the_owner_of_a_job_is_that_of_its_process() -> None:
     job = process("load", "raw", "mid")
     owned = structs.replace(job, origin=structs.replace(job.origin, declared=Declared(owner="ann", description="D.")))
-    assert [(each.owner, each.description) for each in document(owned).processes] == [("ann", "D.")]
+    assert [(lineage_process.owner, lineage_process.description) for lineage_process in document(owned).processes] == [
+        ("ann", "D.")
+    ]
 
 
 def test_schema_changes_are_listed_with_their_data_sets_unless_those_are_unknown() -> None:
@@ -110,10 +124,13 @@ def test_failed_tests_are_listed_with_their_data_sets_unless_those_are_unknown()
         Failure(qualified_name=asset("mid").qualified_name, column="", name="row_count", at=AT, severity="warn"),
         Failure(qualified_name=asset("elsewhere").qualified_name, column="", name="row_count", at=AT),
     ]
-    found = with_failures(lineage, [*failures, *reversed(failures)])
-    assert found.failed_tests == (
+    failing_lineage = with_failures(lineage, [*failures, *reversed(failures)])
+    assert failing_lineage.failed_tests == (
         FailedTest(0, "", "row_count", AT, "", "warn"),
         FailedTest(1, "id", "unique", AT, "check"),
     )
-    assert [lineage.datasets[failed_test.dataset].name for failed_test in found.failed_tests] == ["mid", "raw"]
-    assert decoded(encoded(found)) == found
+    assert [lineage.datasets[failed_test.dataset].name for failed_test in failing_lineage.failed_tests] == [
+        "mid",
+        "raw",
+    ]
+    assert decoded(encoded(failing_lineage)) == failing_lineage

@@ -48,7 +48,7 @@ CLEAN = process(
     ),
 )
 MART = process("mart", "clean", "mart", edge("clean.name", "mart.names", "AGGREGATION"))
-DOCUMENT = document_of("record", [KnownProcess(process=each) for each in (CLEAN, MART)])
+DOCUMENT = document_of("record", [KnownProcess(process=lineage_process) for lineage_process in (CLEAN, MART)])
 
 
 def named(document: LineageDocument, numbers: object) -> set[str]:
@@ -59,13 +59,13 @@ def named(document: LineageDocument, numbers: object) -> set[str]:
     }
 
 
-def reached(start: str, way: Way, **more: object) -> set[str]:
-    graph = LineageGraph(DOCUMENT, conditions=bool(more.get("conditions")))
+def reached(start: str, way: Way, **options: object) -> set[str]:
+    graph = LineageGraph(DOCUMENT, conditions=bool(options.get("conditions")))
     table, column = start.split(".")
     number = find_column(
         DOCUMENT, find_dataset(DOCUMENT, table if table != "clean" else asset("clean").qualified_name), column
     )
-    return named(DOCUMENT, graph.columns([number], way, depth=more.get("depth")).distance) - {start}  # type: ignore[arg-type]
+    return named(DOCUMENT, graph.columns([number], way, depth=options.get("depth")).distance) - {start}  # type: ignore[arg-type]
 
 
 def test_a_column_is_followed_both_ways() -> None:
@@ -78,8 +78,10 @@ def test_a_column_is_followed_both_ways() -> None:
 
 def test_a_document_is_decoded_unchanged_and_encoded_in_one_order() -> None:
     assert decoded(encoded(DOCUMENT)) == DOCUMENT
-    again = document_of("record", [KnownProcess(process=each) for each in (MART, CLEAN)])
-    assert encoded(again) == encoded(DOCUMENT), "the order of what is read does not count"
+    second_document = document_of(
+        "record", [KnownProcess(process=lineage_process) for lineage_process in (MART, CLEAN)]
+    )
+    assert encoded(second_document) == encoded(DOCUMENT), "the order of what is read does not count"
 
 
 @pytest.mark.parametrize("data", [b"{}", b"no json", encoded(DOCUMENT).replace(b'"format":2', b'"format":1')])
@@ -107,10 +109,10 @@ def test_a_column_without_a_source_is_unknown_and_a_constant_is_known() -> None:
     assert {column.name for column in exact.columns if column.constant} == {"origin"}
     merged = document_of("record", [KnownProcess(process=structs.replace(CLEAN, operations=("merge",)))])
     assert unknown_columns(merged) == frozenset(), "a MERGE may leave columns as they are"
-    nothing = structs.replace(CLEAN, columns=(), operations=("merge",))
+    empty_process = structs.replace(CLEAN, columns=(), operations=("merge",))
     assert named(
-        document_of("record", [KnownProcess(process=nothing)]),
-        unknown_columns(document_of("record", [KnownProcess(process=nothing)])),
+        document_of("record", [KnownProcess(process=empty_process)]),
+        unknown_columns(document_of("record", [KnownProcess(process=empty_process)])),
     ) == {"clean.name", "clean.hash", "clean.origin", "clean.score"}
 
 
@@ -122,7 +124,7 @@ def test_the_output_of_a_process_with_an_unresolved_table_is_unresolved() -> Non
 
 
 @pytest.mark.parametrize(
-    ("kind", "steps", "masked", "wanted"),
+    ("kind", "steps", "masked", "expected_kind"),
     [
         ("INDIRECT", ("FILTER",), False, Kind.CONDITION),
         ("INDIRECT", ("FILTER",), True, Kind.CONDITION),
@@ -137,12 +139,14 @@ def test_the_output_of_a_process_with_an_unresolved_table_is_unresolved() -> Non
         ("INDIRECT", ("FILTER", "OPAQUE"), False, Kind.CONDITION),
     ],
 )
-def test_the_strongest_step_gives_an_edges_kind(kind: str, steps: tuple[str, ...], masked: bool, wanted: Kind) -> None:
-    assert kind_of(kind, steps, masked=masked) is wanted
+def test_the_strongest_step_gives_an_edges_kind(
+    kind: str, steps: tuple[str, ...], masked: bool, expected_kind: Kind
+) -> None:
+    assert kind_of(kind, steps, masked=masked) is expected_kind
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "expected_parts"),
     [
         ("abfss://raw@a.dfs.core.windows.net/x/y", ("abfss://raw@a.dfs.core.windows.net", "x", "y")),
         ("https://a.dfs.core.windows.net/raw/orders/2026/", ("https://a.dfs.core.windows.net", "raw", "2026")),
@@ -150,8 +154,8 @@ def test_the_strongest_step_gives_an_edges_kind(kind: str, steps: tuple[str, ...
         ("plain", ("fs_path", "", "plain")),
     ],
 )
-def test_a_name_is_split_into_host_container_and_last_part(name: str, wanted: tuple[str, str, str]) -> None:
-    assert place(name, "fs_path") == wanted
+def test_a_name_is_split_into_host_container_and_last_part(name: str, expected_parts: tuple[str, str, str]) -> None:
+    assert place(name, "fs_path") == expected_parts
 
 
 def test_a_name_is_found_by_its_end_and_an_ambiguous_one_is_refused_with_candidates() -> None:
@@ -192,16 +196,16 @@ def test_a_graph_at_a_time_has_the_edges_valid_at_that_time() -> None:
     assert document.times == tuple(NOON + hour * HOUR for hour in (0, 1, 2))
 
     def at(moment: datetime | None) -> set[tuple[str, bool]]:
-        graph = LineageGraph(document, at=moment)
+        graph = LineageGraph(document, moment=moment)
         edges = (document.edges[number] for number in graph.edges)
-        return {(document.columns[each.input].name, each.masked) for each in edges}
+        return {(document.columns[column_edge.input].name, column_edge.masked) for column_edge in edges}
 
     assert at(NOON - HOUR) == set()
     assert at(NOON) == {("name", False)}
     assert at(NOON + HOUR) == {("name", False), ("nick", False)}
     assert at(NOON + 2 * HOUR) == at(None) == {("name", True)}
     with pytest.raises(NoHistoryError, match="--lake"):
-        LineageGraph(DOCUMENT, at=NOON)
+        LineageGraph(DOCUMENT, moment=NOON)
 
 
 @given(
@@ -210,24 +214,24 @@ def test_a_graph_at_a_time_has_the_edges_valid_at_that_time() -> None:
     st.one_of(st.none(), st.integers(1, 4)),
 )
 def test_closures_are_those_of_a_naive_walk(pairs: list[tuple[int, int]], start: int, depth: int | None) -> None:
-    edges = [edge(f"t{one}.c", f"t{other}.c") for one, other in pairs]
+    edges = [edge(f"t{source_number}.c", f"t{other}.c") for source_number, other in pairs]
     steps = [
         process(
             f"p{number}", column_edge.input.qualified_name[-2:], column_edge.output.qualified_name[-2:], column_edge
         )
         for number, column_edge in enumerate(edges)
     ]
-    alone = process("alone", f"t{start}", f"t{start}", edge(f"t{start}.c", f"t{start}.c"))
-    document = document_of("record", [KnownProcess(process=step) for step in (*steps, alone)])
+    lone_process = process("alone", f"t{start}", f"t{start}", edge(f"t{start}.c", f"t{start}.c"))
+    document = document_of("record", [KnownProcess(process=step) for step in (*steps, lone_process)])
     number = find_column(document, find_dataset(document, f"t{start}"), "c")
     graph = LineageGraph(document)
     for way, arrows in ((Way.DOWNSTREAM, pairs), (Way.UPSTREAM, [(b, a) for a, b in pairs])):
-        wanted, frontier, away = {start: 0}, {start}, 0
-        while frontier and (depth is None or away < depth):
-            away += 1
-            frontier = {b for a, b in arrows if a in frontier} - wanted.keys()
-            wanted |= dict.fromkeys(frontier, away)
+        expected_distances, frontier, step_count = {start: 0}, {start}, 0
+        while frontier and (depth is None or step_count < depth):
+            step_count += 1
+            frontier = {b for a, b in arrows if a in frontier} - expected_distances.keys()
+            expected_distances |= dict.fromkeys(frontier, step_count)
         distance = graph.columns([number], way, depth=depth).distance
-        assert {document.datasets[document.columns[each].dataset].name: far for each, far in distance.items()} == {
-            f"t{each}": far for each, far in wanted.items()
+        assert {document.datasets[document.columns[number].dataset].name: far for number, far in distance.items()} == {
+            f"t{number}": far for number, far in expected_distances.items()
         }

@@ -37,38 +37,42 @@ def test_dependents_of_a_column_have_their_columns_distance_and_processes() -> N
 def test_a_condition_reaches_all_rows_of_a_data_set() -> None:
     dataset, column = numbers(DOCUMENT, "raw.active")
     assert dependents(LineageGraph(DOCUMENT), dataset=dataset, column=column) == ()
-    (only,) = dependents(LineageGraph(DOCUMENT, conditions=True), dataset=dataset, column=column)
-    assert [DOCUMENT.columns[number].name for number in only.columns] == [""]
+    (dependent,) = dependents(LineageGraph(DOCUMENT, conditions=True), dataset=dataset, column=column)
+    assert [DOCUMENT.columns[number].name for number in dependent.columns] == [""]
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_dependents_of_random_documents_are_those_of_a_naive_walk(seed: int) -> None:
-    found = random_document(seed)
-    graph, naive = LineageGraph(found), naive_dependents(found, conditions=False)
-    for number, column in enumerate(found.columns):
+    lineage_document = random_document(seed)
+    graph, naive = LineageGraph(lineage_document), naive_dependents(lineage_document, conditions=False)
+    for number, column in enumerate(lineage_document.columns):
         if not column.name:
             continue
         answer = dependents(graph, dataset=column.dataset, column=number)
-        expected = {other: far for other, far in naive.get(number, {}).items() if found.columns[other].name}
-        assert {other for one in answer for other in one.columns if found.columns[other].name} == set(expected) - {
-            number
-        }
+        expected = {other: far for other, far in naive.get(number, {}).items() if lineage_document.columns[other].name}
+        assert {
+            other for dependent in answer for other in dependent.columns if lineage_document.columns[other].name
+        } == set(expected) - {number}
         for one in answer:
             assert one.distance == min(expected[other] for other in one.columns if other in expected)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_edges_between_two_columns_are_those_of_a_naive_walk(seed: int) -> None:
-    found = random_document(seed)
-    graph = LineageGraph(found)
-    values = [found.edges[number] for number in graph.edges]
-    below = {start: {start} for start in range(len(found.columns))}
-    for reached in below.values():
+    lineage_document = random_document(seed)
+    graph = LineageGraph(lineage_document)
+    values = [lineage_document.edges[number] for number in graph.edges]
+    reachable_columns = {start: {start} for start in range(len(lineage_document.columns))}
+    for reached in reachable_columns.values():
         for _ in values:
-            reached |= {one.output for one in values if one.input in reached}
-    for start in range(0, len(found.columns), 3):
-        for end in range(1, len(found.columns), 5):
-            expected = [one for one in values if one.input in below[start] and end in below[one.output]]
+            reached |= {column_edge.output for column_edge in values if column_edge.input in reached}
+    for start in range(0, len(lineage_document.columns), 3):
+        for end in range(1, len(lineage_document.columns), 5):
+            expected = [
+                column_edge
+                for column_edge in values
+                if column_edge.input in reachable_columns[start] and end in reachable_columns[column_edge.output]
+            ]
             assert edges_between(graph, start, end) == tuple(sorted(expected))
 
 
@@ -83,14 +87,16 @@ def test_the_flows_between_two_data_sets() -> None:
 
 def test_differences_name_what_came_and_went() -> None:
     masked = process("clean", "raw", "clean", edge("raw.mail", "clean.mail", masked=True))
-    found = differences(document(CLEAN, MART), document(masked))
+    changes = differences(document(CLEAN, MART), document(masked))
     clean, raw, mart = (asset(name).qualified_name for name in ("clean", "raw", "mart"))
-    assert found.datasets == Difference(added=(), removed=((mart,),))
-    assert found.processes == Difference(added=(), removed=((MART.qualified_name,),))
-    assert found.flows.removed == ((MART.qualified_name, clean, mart),)
-    assert found.edges.added == ((CLEAN.qualified_name, raw, "mail", clean, "mail", "mask"),)
-    same = differences(DOCUMENT, DOCUMENT)
-    assert not any(getattr(same, kind).added or getattr(same, kind).removed for kind in same.__slots__)
+    assert changes.datasets == Difference(added=(), removed=((mart,),))
+    assert changes.processes == Difference(added=(), removed=((MART.qualified_name,),))
+    assert changes.flows.removed == ((MART.qualified_name, clean, mart),)
+    assert changes.edges.added == ((CLEAN.qualified_name, raw, "mail", clean, "mail", "mask"),)
+    empty_changes = differences(DOCUMENT, DOCUMENT)
+    assert not any(
+        getattr(empty_changes, kind).added or getattr(empty_changes, kind).removed for kind in empty_changes.__slots__
+    )
 
 
 def test_the_nearest_names_of_an_unknown_one() -> None:

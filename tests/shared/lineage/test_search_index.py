@@ -15,9 +15,11 @@ CASES = json.loads(Path(__file__).with_name("search_cases.json").read_text())
 def test_search_results_are_in_the_expected_order(case: dict[str, object]) -> None:
     document = search_document()
     names = [dataset.qualified_name.removeprefix(ROOT) for dataset in document.datasets]
-    found = SearchIndex(document).find(str(case["text"]))
-    shown = [
-        names[each.dataset] if each.column is None else f"{names[each.dataset]}.{document.columns[each.column].name}"
-        for each in found
+    matches = SearchIndex(document).find(str(case["text"]))
+    shown_names = [
+        names[match.dataset]
+        if match.column is None
+        else f"{names[match.dataset]}.{document.columns[match.column].name}"
+        for match in matches
     ]
-    assert shown == case["found"]
+    assert shown_names == case["found"]

@@ -28,10 +28,10 @@ FLOW = document(
 NASTY = '</script><b>"x"</b> [a](b);\n\u202eabc😀'
 
 
-def asked(name: str, column: str = "", **more: object) -> Selection:
+def asked(name: str, column: str = "", **options: object) -> Selection:
     dataset = find_dataset(FLOW, f"lake/{name}")
     number = find_column(FLOW, dataset, column) if column else None
-    return select(FLOW, Question(dataset=dataset, column=number, **more))  # type: ignore[arg-type]
+    return select(FLOW, Question(dataset=dataset, column=number, **options))  # type: ignore[arg-type]
 
 
 def names(selection: Selection) -> dict[str, int]:
@@ -60,39 +60,39 @@ def test_a_column_is_shown_with_its_own_lineage_only() -> None:
 
 
 def test_conditions_are_shown_and_not_followed() -> None:
-    shown = asked("clean", "name", up=None, down=None, conditions=True)
-    assert columns(shown) == {"raw.name", "clean.name", "mart.names", "far.names", "more.active", "clean."}
-    assert names(shown)["more"] == -1
+    selection = asked("clean", "name", up=None, down=None, conditions=True)
+    assert columns(selection) == {"raw.name", "clean.name", "mart.names", "far.names", "more.active", "clean."}
+    assert names(selection)["more"] == -1
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_layout_has_no_overlap_and_its_edges_point_right(seed: int) -> None:
-    shown = select(random_document(seed), Question())
-    heights = {number: 40.0 + 10 * (number % 4) for number in shown.datasets}
-    arrows = [(flow.input, flow.output) for flow in shown.shown_flows]
+    selection = select(random_document(seed), Question())
+    heights = {number: 40.0 + 10 * (number % 4) for number in selection.datasets}
+    arrows = [(flow.input, flow.output) for flow in selection.shown_flows]
     boxes = layout(heights, arrows)
     assert boxes == layout(heights, list(reversed(arrows)))
-    for one, first in boxes.items():
+    for first_number, first in boxes.items():
         for other, second in boxes.items():
-            if one < other and first.x == second.x:
+            if first_number < other and first.x == second.x:
                 upper, lower = sorted((first, second), key=lambda box: box.y)
                 assert upper.y + upper.height + CARD_GAP <= lower.y + 0.001
     assert all(box.x % (CARD_WIDTH + LAYER_GAP) == 0 for box in boxes.values())
-    right = sum(boxes[one].x < boxes[other].x for one, other in arrows)
+    right = sum(boxes[source_number].x < boxes[other].x for source_number, other in arrows)
     assert right >= len(arrows) * 0.5
-    assert all(boxes[one].x != boxes[other].x for one, other in arrows if one != other)
+    assert all(boxes[source_number].x != boxes[other].x for source_number, other in arrows if source_number != other)
 
 
 def test_a_picture_is_well_formed_and_has_every_card_and_edge() -> None:
-    shown = asked("clean", up=None, down=None)
-    picture = as_svg(shown, subject=find_dataset(FLOW, "lake/clean"))
+    selection = asked("clean", up=None, down=None)
+    picture = as_svg(selection, subject=find_dataset(FLOW, "lake/clean"))
     root = ET.fromstring(picture)  # noqa: S314 - our own
-    texts = ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    texts = ["".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"raw", "more", "clean", "mart", "far", "hash", "names"} <= set(texts)
     assert "mask" in texts, "a mask has a text beside its colour"
     assert picture.count('class="card subject"') == 1
     assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) == 5
-    assert as_svg(shown) == as_svg(asked("clean", up=None, down=None))
+    assert as_svg(selection) == as_svg(asked("clean", up=None, down=None))
 
 
 def test_an_opaque_edge_looks_like_no_other_kind() -> None:
@@ -123,15 +123,15 @@ def test_times_of_validity_come_from_the_history() -> None:
 
 def test_names_are_escaped_in_every_output_format() -> None:
     nasty = document(process(NASTY, "raw", "clean", edge(f"raw.{NASTY}", f"clean.=1+{NASTY}")))
-    shown = select(nasty, Question())
-    ET.fromstring(as_svg(shown))  # noqa: S314 - our own
-    cell = list(csv.reader(io.StringIO(as_csv(shown), newline="")))[2]
+    selection = select(nasty, Question())
+    ET.fromstring(as_svg(selection))  # noqa: S314 - our own
+    cell = list(csv.reader(io.StringIO(as_csv(selection), newline="")))[2]
     assert cell[1] == NASTY
     assert cell[3] == f"'=1+{NASTY}"
-    mermaid = as_mermaid(shown)
+    mermaid = as_mermaid(selection)
     assert "<b>" not in mermaid
     assert re.fullmatch(r'    c\d+\["[^"<>]*"\]', mermaid.splitlines()[2])
-    dot = as_dot(shown)
+    dot = as_dot(selection)
     assert "<b>x" not in dot.replace("<b>raw", "").replace("<b>clean", "")
     assert "&lt;/script&gt;" in dot
 

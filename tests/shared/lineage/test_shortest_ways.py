@@ -6,7 +6,7 @@ LINKS = {"ab": ("a", "b"), "bc": ("b", "c"), "ac": ("a", "c"), "cd": ("c", "d"),
 
 
 def test_the_nearest_nodes_are_reached_first_by_a_link_of_a_shortest_path() -> None:
-    entered = reach(["a"], lambda node: ((link, to) for link, (of, to) in LINKS.items() if of == node))
+    entered = reach(["a"], lambda node: ((link, target) for link, (source, target) in LINKS.items() if source == node))
     assert entered == {"a": None, "b": "ab", "c": "ac", "d": "cd"}
     assert list(entered) == ["a", "b", "c", "d"]
     assert list(way_back(entered, "d", lambda link: LINKS[link][0])) == ["cd", "ac"]

@@ -17,10 +17,12 @@ from tests.support.lineage import edge, process, random_document
 from throughline.cli.commands.lineage.show import lineage_tree
 
 
-def job(name: str, read: str, written: str, *pairs: tuple[str, str]) -> Process:
+def job(name: str, read: str, target_name: str, *pairs: tuple[str, str]) -> Process:
     """A job that makes columns of columns, and whose rows the column `day` decides."""
-    edges = (edge(f"{read}.{one}", f"{written}.{other}") for one, other in pairs)
-    return process(name, read, written, *edges, edge(f"{read}.day", f"{written}.", "FILTER", kind=EdgeKind.INDIRECT))
+    edges = (edge(f"{read}.{source_column}", f"{target_name}.{other}") for source_column, other in pairs)
+    return process(
+        name, read, target_name, *edges, edge(f"{read}.day", f"{target_name}.", "FILTER", kind=EdgeKind.INDIRECT)
+    )
 
 
 JOBS = (
@@ -31,7 +33,7 @@ JOBS = (
     job("e", "mart/customers", "raw/people", ("customer", "first")),
 )
 """people → clean → mart → people: a circle; cities beside it."""
-INDEX = LineageIndex(document_of("record", [KnownProcess(process=each) for each in JOBS]))
+INDEX = LineageIndex(document_of("record", [KnownProcess(process=lineage_process) for lineage_process in JOBS]))
 
 
 def asked(
@@ -51,9 +53,9 @@ def test_lineage_is_followed_in_both_directions_to_the_requested_depth() -> None
     assert names(asked("mart/places", "upstream")) == ["clean/cities", "raw/cities"]
     assert names(asked("raw/cities", "downstream")) == ["clean/cities", "mart/places"]
     assert names(asked("mart/places", "downstream")) == []
-    both = asked("clean/cities")
-    assert sorted(names(both)) == ["mart/places", "raw/cities"]
-    assert {step.direction for step in both.steps} == {"upstream", "downstream"}
+    lineage = asked("clean/cities")
+    assert sorted(names(lineage)) == ["mart/places", "raw/cities"]
+    assert {step.direction for step in lineage.steps} == {"upstream", "downstream"}
 
 
 def test_only_the_requested_column_is_followed() -> None:
@@ -123,7 +125,10 @@ def test_a_step_has_the_kind_of_each_pair() -> None:
 
 
 def test_a_step_says_that_another_program_told_the_catalog() -> None:
-    processes = tuple(structs.replace(one, catalog_type="powerbi_report_process") for one in INDEX.document.processes)
+    processes = tuple(
+        structs.replace(lineage_process, catalog_type="powerbi_report_process")
+        for lineage_process in INDEX.document.processes
+    )
     foreign = LineageIndex(structs.replace(INDEX.document, processes=processes))
     (step,) = lineage_of(foreign, foreign.dataset("mart/places"), direction="upstream", depth=1).steps
     assert step.catalog_type == "powerbi_report_process"
@@ -134,9 +139,9 @@ def test_a_step_says_that_another_program_told_the_catalog() -> None:
 
 def test_lineage_can_be_written_as_json() -> None:
     document = json.loads(json.dumps(asked("mart/places", depth=1).document()))
-    (only,) = document["steps"]
-    assert only["output"]["qualified_name"].endswith("mart/places")
-    assert only["columns"] == [["city", "place"]]
+    (single_step,) = document["steps"]
+    assert single_step["output"]["qualified_name"].endswith("mart/places")
+    assert single_step["columns"] == [["city", "place"]]
     assert document["column"] is None
 
 
@@ -160,7 +165,9 @@ def walked(branches: tuple[Branch, ...]) -> list[object]:
 
 def seen(jobs: tuple[str, ...], base: str, direction: Direction, depth: int) -> list[object]:
     processes = [process(pair, pair[0], pair[1], edge(f"{pair[0]}.x", f"{pair[1]}.y")) for pair in jobs]
-    index = LineageIndex(document_of("record", [KnownProcess(process=each) for each in processes]))
+    index = LineageIndex(
+        document_of("record", [KnownProcess(process=lineage_process) for lineage_process in processes])
+    )
     lineage = lineage_of(index, index.dataset(base), direction=direction, depth=depth)
     return walked(tree(lineage, Way(direction)))
 

@@ -44,11 +44,11 @@ def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
 
 def do_retire(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
     leaving = list(unseen_processes(storage, BEFORE))
-    alone = list(unused_placeholders(context_of(storage, catalog, publish_options(clock)), leaving))
+    unused_keys = list(unused_placeholders(context_of(storage, catalog, publish_options(clock)), leaving))
     for unseen_process in leaving:
         retire(storage, unseen_process)
     publish(storage, catalog, publish_options(clock))
-    for keys in batches(alone, 50):
+    for keys in batches(unused_keys, 50):
         remove_placeholders(context_of(storage, catalog), keys)
 
 
@@ -66,47 +66,53 @@ def do_shadow(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
 
 
 def outcome(storage: MemoryStorage, catalog: MemoryCatalog) -> tuple[Any, ...]:
-    found = status(storage)
-    counts = (found.published, found.skipped_because, found.waiting_for, found.processes, found.shadow)
-    return sorted(catalog.processes.items()), sorted(catalog.assets), counts, found.reconciles
+    current_status = status(storage)
+    counts = (
+        current_status.published,
+        current_status.skipped_because,
+        current_status.waiting_for,
+        current_status.processes,
+        current_status.shadow,
+    )
+    return sorted(catalog.processes.items()), sorted(catalog.assets), counts, current_status.reconciles
 
 
 def outcomes_when_killed(
-    work: Callable[[Any, MemoryCatalog, Clock], None], *, after: bool, stride: int = 1
+    work: Callable[[Any, MemoryCatalog, Clock], None], *, dies_after: bool, stride: int = 1
 ) -> Iterator[tuple[Any, ...]]:
     """The outcomes of work that is killed at its first, second … call (in steps of `stride`) and repeated; the last one
     is that of work that was not killed.
     """
-    for calls in count(2 if after else 1, stride):
+    for calls in count(2 if dies_after else 1, stride):
         storage, catalog = prepared()
         clock = Clock()
-        done = True
+        is_done = True
         try:
-            work(KilledAtCall(storage, calls, after=after), catalog, clock)
+            work(KilledAtCall(storage, calls, dies_after=dies_after), catalog, clock)
         except Killed:
-            done = False
+            is_done = False
             storage._leases.clear()  # the lease runs out
             clock.at += timedelta(hours=1)
             work(storage, catalog, clock)
         yield outcome(storage, catalog)
-        if done:
+        if is_done:
             return
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("dies_after", [False, True])
 @pytest.mark.parametrize("work", [do_purge, do_shadow])
 def test_a_purge_or_shadow_mode_killed_at_any_call_and_repeated_ends_the_same(
-    work: Callable[[Any, MemoryCatalog, Clock], None], after: bool
+    work: Callable[[Any, MemoryCatalog, Clock], None], dies_after: bool
 ) -> None:
-    outcomes = list(outcomes_when_killed(work, after=after))
+    outcomes = list(outcomes_when_killed(work, dies_after=dies_after))
     assert len(outcomes) > 20
-    assert [each for each in outcomes if each != outcomes[-1]] == []
+    assert [killed_outcome for killed_outcome in outcomes if killed_outcome != outcomes[-1]] == []
     assert outcomes[-1][-1] is True
 
 
-@pytest.mark.parametrize("after", [False, True])
-def test_a_retirement_killed_at_any_call_and_repeated_retires_the_same(after: bool) -> None:
-    outcomes = list(outcomes_when_killed(do_retire, after=after))
+@pytest.mark.parametrize("dies_after", [False, True])
+def test_a_retirement_killed_at_any_call_and_repeated_retires_the_same(dies_after: bool) -> None:
+    outcomes = list(outcomes_when_killed(do_retire, dies_after=dies_after))
     assert len(outcomes) > 20
-    assert [each for each in outcomes if each != outcomes[-1]] == []
+    assert [killed_outcome for killed_outcome in outcomes if killed_outcome != outcomes[-1]] == []
     assert [name.rpartition("/")[2] for name, _ in outcomes[-1][0]] == ["final", "out"]

@@ -44,16 +44,18 @@ def processes_named(*names: str) -> "Sequence[Process]":
 
 def test_processes_in_the_catalog_are_not_sent_again() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    how = PublishOptions(batch=3)
-    written: list[int] = []
+    options = PublishOptions(batch=3)
+    written_counts: list[int] = []
     first = import_processes(
-        context_of(storage, catalog, how), PROCESSES, note=lambda done: written.append(done.written)
+        context_of(storage, catalog, options),
+        PROCESSES,
+        note=lambda publish_result: written_counts.append(publish_result.written),
     )
     assert (first.written, first.unchanged) == (len(PROCESSES), 0)
-    assert written == sorted(written)
-    assert written[-1] == len(PROCESSES)
-    again = import_processes(context_of(storage, catalog, how), PROCESSES)
-    assert (again.written, again.unchanged) == (0, len(PROCESSES))
+    assert written_counts == sorted(written_counts)
+    assert written_counts[-1] == len(PROCESSES)
+    second_result = import_processes(context_of(storage, catalog, options), PROCESSES)
+    assert (second_result.written, second_result.unchanged) == (0, len(PROCESSES))
     for process in PROCESSES:
         assert process_in(catalog, process.qualified_name)
 
@@ -68,8 +70,8 @@ def test_in_shadow_mode_nothing_is_written() -> None:
 def test_an_interrupted_import_is_continued() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     import_processes(context_of(storage, catalog), PROCESSES[:2])
-    rest = import_processes(context_of(storage, catalog), PROCESSES)
-    assert (rest.written, rest.unchanged) == (len(PROCESSES) - 2, 2)
+    remaining_result = import_processes(context_of(storage, catalog), PROCESSES)
+    assert (remaining_result.written, remaining_result.unchanged) == (len(PROCESSES) - 2, 2)
 
 
 def test_an_import_waits_for_the_publisher() -> None:
@@ -82,8 +84,8 @@ def test_an_import_waits_for_the_publisher() -> None:
         waited.append(seconds)
         lease.release()
 
-    done: Published = import_processes(context_of(storage, catalog), PROCESSES[:1], wait=wait)
-    assert done.written == 1
+    import_result: Published = import_processes(context_of(storage, catalog), PROCESSES[:1], wait=wait)
+    assert import_result.written == 1
     assert len(waited) == 1
 
 
@@ -100,16 +102,16 @@ def test_imported_lineage_uses_scanned_assets_and_the_publisher_changes_nothing(
     (held_process_entity,) = catalog.processes.values()
     assert held_process_entity.inputs == (scanned,)
     post_and_settle(storage, *bodies)
-    done = publish(storage, catalog, PublishOptions())
-    assert (done.written, done.unchanged) == (0, 1)
+    publish_result = publish(storage, catalog, PublishOptions())
+    assert (publish_result.written, publish_result.unchanged) == (0, 1)
 
 
 def test_a_refused_process_is_found_in_few_calls() -> None:
     storage, catalog = MemoryStorage(), RefusingByName(refusal, "/bad")
     processes = processes_named(*map(str, range(31)), "bad")
-    done = import_processes(context_of(storage, catalog), processes)
-    assert (done.written, done.refused) == (31, 1)
-    assert "ATLAS-400-00-01A" in done.error
+    import_result = import_processes(context_of(storage, catalog), processes)
+    assert (import_result.written, import_result.refused) == (31, 1)
+    assert "ATLAS-400-00-01A" in import_result.error
     assert catalog.placings + len(catalog.sizes) <= 20
     catalog.ends = ()
     assert import_processes(context_of(storage, catalog), processes).written == 1
@@ -124,8 +126,8 @@ def test_an_imported_process_stays_until_a_run_of_its_own_supports_it() -> None:
     assert import_processes(context_of(storage, catalog), [process]).written == 1
     request_rewrite(storage, key)
     enqueue(storage, [key])
-    done = publish(storage, catalog, PublishOptions())
-    assert (done.removed, done.unchanged) == (0, 1)
+    publish_result = publish(storage, catalog, PublishOptions())
+    assert (publish_result.removed, publish_result.unchanged) == (0, 1)
     assert process_in(catalog, process.qualified_name)
     post_and_settle(storage, *events)
     assert publish(storage, catalog, PublishOptions()).written == 1
@@ -146,14 +148,22 @@ def test_an_imported_process_can_be_retired() -> None:
 
 def test_a_process_that_makes_the_catalog_fail_does_not_keep_others_from_being_written() -> None:
     storage, catalog = MemoryStorage(), RefusingByName(choking, "/bad")
-    some, other_processes = processes_named("bad", *map(str, range(9))), processes_named(*map(str, range(9, 19)))
-    how = PublishOptions(batch=10)
-    first = import_processes(context_of(storage, catalog, how), some)
+    first_processes, other_processes = (
+        processes_named("bad", *map(str, range(9))),
+        processes_named(*map(str, range(9, 19))),
+    )
+    options = PublishOptions(batch=10)
+    first = import_processes(context_of(storage, catalog, options), first_processes)
     assert (first.written, first.refused, first.error) == (9, 1, "500")
-    again = import_processes(context_of(storage, catalog, how), [*some, *other_processes])
-    assert (again.written, again.unchanged, again.refused, again.error) == (10, 9, 1, "500")
+    second_result = import_processes(context_of(storage, catalog, options), [*first_processes, *other_processes])
+    assert (second_result.written, second_result.unchanged, second_result.refused, second_result.error) == (
+        10,
+        9,
+        1,
+        "500",
+    )
     catalog.ends = ()
-    assert import_processes(context_of(storage, catalog, how), some).written == 1
+    assert import_processes(context_of(storage, catalog, options), first_processes).written == 1
 
 
 def test_a_catalog_that_fails_on_both_halves_of_a_call_ends_the_import() -> None:

@@ -30,8 +30,8 @@ PROCESSES = 25
 
 def waiting(storage: MemoryStorage, number: int = PROCESSES, tag: str = "") -> None:
     """So many processes that nobody has published yet."""
-    for each in range(number):
-        post_and_settle(storage, *write(f"r{tag}{each}", f"app{tag}{each}", "10:00", "/in", sink=f"/out{tag}{each}"))
+    for index in range(number):
+        post_and_settle(storage, *write(f"r{tag}{index}", f"app{tag}{index}", "10:00", "/in", sink=f"/out{tag}{index}"))
 
 
 def small(clock: Clock) -> PublishOptions:
@@ -46,8 +46,12 @@ def test_waiting_processes_are_written_and_the_reported_counts_add_up() -> None:
         PROCESSES,
         0,
     )
-    done = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append)
-    assert (done.published.written, done.looked, done.missing) == (PROCESSES, PROCESSES, 0)
+    backfill_result = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append)
+    assert (backfill_result.published.written, backfill_result.looked, backfill_result.missing) == (
+        PROCESSES,
+        PROCESSES,
+        0,
+    )
     assert len(catalog.processes) == PROCESSES
     assert [report.published.written for report in reports] == sorted(report.published.written for report in reports)
     assert {10, 20, PROCESSES} <= {report.published.written for report in reports}, "reported after each call"
@@ -62,9 +66,16 @@ def test_an_empty_catalog_gets_everything_that_the_lost_one_held() -> None:
     waiting(storage)
     publish(storage, lost_memory_catalog, publish_options(clock))
     catalog = catalog_with_other_guids()
-    assert sum(len(gone) for _, gone in missing_entries(context_of(storage, catalog, small(clock)))) == PROCESSES
-    done = publish_missing(context_of(storage, catalog, small(clock)))
-    assert (done.looked, done.missing, done.published.written) == (PROCESSES, PROCESSES, PROCESSES)
+    assert (
+        sum(len(missing_batch) for _, missing_batch in missing_entries(context_of(storage, catalog, small(clock))))
+        == PROCESSES
+    )
+    backfill_result = publish_missing(context_of(storage, catalog, small(clock)))
+    assert (backfill_result.looked, backfill_result.missing, backfill_result.published.written) == (
+        PROCESSES,
+        PROCESSES,
+        PROCESSES,
+    )
     assert catalog.processes == lost_memory_catalog.processes
     assert set(catalog.assets) == set(lost_memory_catalog.assets)
     assert status(storage).waiting == 0
@@ -77,8 +88,8 @@ def test_only_missing_processes_are_written_again() -> None:
     process_entities_before = dict(catalog.processes)
     for name in list(process_entities_before)[::7]:
         del catalog.processes[name]
-    done = publish_missing(context_of(storage, catalog, small(clock)))
-    assert done.missing == done.published.written == len(list(process_entities_before)[::7])
+    backfill_result = publish_missing(context_of(storage, catalog, small(clock)))
+    assert backfill_result.missing == backfill_result.published.written == len(list(process_entities_before)[::7])
     assert catalog.processes == process_entities_before
 
 
@@ -94,7 +105,7 @@ def test_a_backfill_stopped_anywhere_continues_there(stop_after: int) -> None:
     last_process_after = last_process(storage)
     assert (last_process_after is None) == (len(reports) < stop_after)
     publish(storage, catalog, small(clock))
-    second = publish_missing(context_of(storage, catalog, small(clock)), after=last_process_after or "")
+    second = publish_missing(context_of(storage, catalog, small(clock)), last_written=last_process_after or "")
     assert len(catalog.processes) == PROCESSES + 12
     assert first.looked + second.looked <= PROCESSES + 12 + 10, "what was looked for is not looked for again"
     assert last_process(storage) is None
@@ -136,8 +147,8 @@ def test_a_backfill_waits_when_the_catalog_asks_to_wait() -> None:
     def wait(seconds: float) -> None:
         clock.at += timedelta(seconds=seconds)
 
-    done = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
-    assert (done.published.written, done.looked) == (PROCESSES, PROCESSES)
+    backfill_result = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
+    assert (backfill_result.published.written, backfill_result.looked) == (PROCESSES, PROCESSES)
     assert catalog.early == 0, "not called before its time"
     assert "429" in {report.waited for report in reports}
 
@@ -152,8 +163,8 @@ def test_a_backfill_reports_the_pause_of_publishing_that_it_waits_for() -> None:
         assert reports[-1].waited == "429"
         clock.at += timedelta(seconds=seconds)
 
-    done = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
-    assert (clock(), done.published.written, reports[-1].waited) == (end, 1, "")
+    backfill_result = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
+    assert (clock(), backfill_result.published.written, reports[-1].waited) == (end, 1, "")
 
 
 @pytest.mark.parametrize("begins", [0, 3], ids=["before it", "while it waits"])
@@ -206,8 +217,8 @@ def test_a_refused_process_does_not_hold_up_the_others() -> None:
 
     storage, clock = MemoryStorage(), Clock()
     waiting(storage)
-    done = publish_missing(context_of(storage, Picky(), small(clock)))
-    assert (done.published.written, done.published.refused) == (PROCESSES - 1, 1)
+    backfill_result = publish_missing(context_of(storage, Picky(), small(clock)))
+    assert (backfill_result.published.written, backfill_result.published.refused) == (PROCESSES - 1, 1)
 
 
 def test_a_backfill_waits_for_another_publisher() -> None:

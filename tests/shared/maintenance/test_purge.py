@@ -70,8 +70,12 @@ def test_a_purge_removes_all_of_our_entities_and_nothing_else(catalog: Catalog) 
     assert total(steps) == Purged(processes=5, placeholders=5)
     assert max(step.processes + step.placeholders for step in steps) == 2
     assert list(catalog.find(file(name) for name in NAMES)) == [file("scanned")]
-    found = status(storage)
-    assert (found.processes, found.skipped_because, found.reconciles) == (0, {"its process was purged": 10}, True)
+    current_status = status(storage)
+    assert (current_status.processes, current_status.skipped_because, current_status.reconciles) == (
+        0,
+        {"its process was purged": 10},
+        True,
+    )
     assert total(list(purge(context_of(storage, catalog, by_twos())))) == Purged()
 
 
@@ -105,18 +109,18 @@ class Mortal(MemoryCatalog):
             raise Cut
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("dies_after", [False, True])
 @pytest.mark.parametrize("lives", [1, 2, 3, 4, 5, 6])
-def test_a_purge_killed_at_any_removal_continues(lives: int, after: bool) -> None:
+def test_a_purge_killed_at_any_removal_continues(lives: int, dies_after: bool) -> None:
     catalog, clock = Mortal(), Clock()
     storage = filled(catalog)
-    catalog.lives, catalog.after = lives, after
+    catalog.lives, catalog.after = lives, dies_after
     with pytest.raises(Cut):
         list(purge(context_of(storage, catalog, by_twos(clock))))
     assert status(storage).reconciles
     clock.at += timedelta(hours=1)
-    left = total(list(purge(context_of(storage, catalog, by_twos(clock))))).left
-    assert (left, catalog.processes, list(catalog.assets)) == (0, {}, [file("scanned")])
+    remaining_count = total(list(purge(context_of(storage, catalog, by_twos(clock))))).left
+    assert (remaining_count, catalog.processes, list(catalog.assets)) == (0, {}, [file("scanned")])
     assert publish(storage, catalog, publish_options(clock)).written == 0
 
 
@@ -131,9 +135,9 @@ def test_no_other_publisher_writes_a_process_during_a_purge_of_several_calls() -
     storage, catalog, clock = MemoryStorage(), Watching(), Clock()
     for number in range(101):
         post_and_settle(storage, *write(f"r{number}", "app1", "10:00", "/a", sink=f"/o{number}"))
-    how = replace(publish_options(clock), batch=200)
-    assert publish(storage, catalog, how).written == 101
-    assert total(list(purge(context_of(storage, catalog, how)))).processes == 101
+    options = replace(publish_options(clock), batch=200)
+    assert publish(storage, catalog, options).written == 101
+    assert total(list(purge(context_of(storage, catalog, options)))).processes == 101
     assert catalog.until == clock.at + LONGEST_WAIT, "others wait; the two calls take longer, with what comes before"
 
 
@@ -189,7 +193,7 @@ def test_what_waits_to_be_published_is_put_on_record_by_a_purge() -> None:
 def test_an_asset_with_a_new_description_is_no_longer_ours(catalog: Catalog) -> None:
     storage = filled(catalog)
     described = (("name", "o3"), ("description", "The orders."), ("path", "/o3"))
-    theirs = replace(SCANNED, qualified_name="file:///o3", attributes=described)
-    catalog.create_assets([theirs])
+    foreign_asset = replace(SCANNED, qualified_name="file:///o3", attributes=described)
+    catalog.create_assets([foreign_asset])
     assert total(list(purge(context_of(storage, catalog, by_twos())))) == Purged(processes=5, placeholders=4)
     assert sorted(catalog.find(file(name) for name in NAMES)) == [file("o3"), file("scanned")]

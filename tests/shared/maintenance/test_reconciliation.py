@@ -97,10 +97,10 @@ def test_two_placeholders_in_a_row_without_an_answer_end_reconciling_until_the_n
     world = World("a", "b", "c", "d")
     world.catalog.errors = {own("a"): TIMED_OUT, own("b"): TIMED_OUT}
     with pytest.raises(CatalogUnavailable):
-        move(world.context, placed_assets(world.context), again=True)
+        move(world.context, placed_assets(world.context), tries_again=True)
     world.publish()
     assert world.left == ["a", "b", "c", "d"]
-    assert move(world.context, placed_assets(world.context), again=True).failed == 2
+    assert move(world.context, placed_assets(world.context), tries_again=True).failed == 2
     world.publish()
     assert world.left == ["a", "b"], "two that are never answered do not block the rest"
 

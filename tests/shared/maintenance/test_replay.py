@@ -49,13 +49,21 @@ def utc(text: str) -> datetime:
 
 def replayed(runtime: Runtime, begin: ReplayPosition = ALL) -> dict[str, ReplayOutcome]:
     """The outcome of each application."""
-    outcomes = [one for one in replay(runtime.processor, begin) if isinstance(one, ReplayedApplication)]
+    outcomes = [
+        replayed_item
+        for replayed_item in replay(runtime.processor, begin)
+        if isinstance(replayed_item, ReplayedApplication)
+    ]
     assert len({outcome.application for outcome in outcomes}) == len(outcomes), "each once"
     return {outcome.application: outcome.outcome for outcome in outcomes}
 
 
 def letters_of(runtime: Runtime) -> list[LetterOutcome]:
-    return [one.outcome for one in replay(runtime.processor, ALL) if isinstance(one, ReplayedLetter) and one.is_news]
+    return [
+        replayed_item.outcome
+        for replayed_item in replay(runtime.processor, ALL)
+        if isinstance(replayed_item, ReplayedLetter) and replayed_item.is_news
+    ]
 
 
 def three_days() -> Runtime:
@@ -74,13 +82,18 @@ def test_a_replay_converges_on_the_current_names_and_a_second_one_writes_nothing
     assert sorted(inputs) == [["mine://s20"], ["mine://s21"], ["mine://s22"]]
     writes = runtime.catalog.writes
     assert set(replayed(runtime).values()) == {ReplayOutcome.SAME}
-    done, left = publish_all(runtime.context)
-    assert (done.written, done.unchanged, left, runtime.catalog.writes) == (0, 3, 0, writes)
+    publish_result, remaining_count = publish_all(runtime.context)
+    assert (publish_result.written, publish_result.unchanged, remaining_count, runtime.catalog.writes) == (
+        0,
+        3,
+        0,
+        writes,
+    )
     assert status(runtime.storage).published == 6
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("run_filter", "expected"),
     [
         (RunFilter(), ["app20", "app21", "app22"]),
         (RunFilter(since=utc("2026-11-21T00:00")), ["app21", "app22"]),
@@ -98,12 +111,12 @@ def test_a_replay_converges_on_the_current_names_and_a_second_one_writes_nothing
 )
 @pytest.mark.parametrize("archived", [False, True])
 def test_only_applications_of_runs_that_match_the_filter_are_computed(
-    wanted: RunFilter, expected: list[str], archived: bool
+    run_filter: RunFilter, expected: list[str], archived: bool
 ) -> None:
     runtime = three_days()
     if archived:
         runtime.archive()
-    begin = ReplayPosition(wanted=wanted)
+    begin = ReplayPosition(wanted=run_filter)
     planned = {application for _, application, _ in wanted_applications(runtime.storage, begin)}
     assert planned == {run_id(name) for name in expected}
     assert replayed(runtime, begin) == dict.fromkeys(planned, ReplayOutcome.SAME)
@@ -113,7 +126,7 @@ def test_an_application_over_several_hours_is_computed_once() -> None:
     runtime = Runtime()
     options: dict[str, Any] = {"inputs": ["/a"], "outputs": ["/o"], "application": "app"}
     times = (("START", "10:30:00"), ("RUNNING", "11:30:00"), ("COMPLETE", "12:30:00"))
-    runtime.run(*(event("long", kind, at, **options) for kind, at in times))
+    runtime.run(*(event("long", kind, event_time, **options) for kind, event_time in times))
     assert replayed(runtime) == {run_id("app"): ReplayOutcome.SAME}
 
 
@@ -126,8 +139,8 @@ def test_a_replay_folds_what_was_never_noted_or_never_delivered() -> None:
             runtime.storage.delete(APPLICATIONS, row.partition, row.key)
     replayed(runtime)
     assert runtime.publish().written == 1, "both write it"
-    found = status(runtime.storage)
-    assert (found.published, found.waiting_for) == (4, {"the end of the run": 1})
+    current_status = status(runtime.storage)
+    assert (current_status.published, current_status.waiting_for) == (4, {"the end of the run": 1})
 
 
 def test_a_selection_brings_nothing_back_that_was_forgotten() -> None:
@@ -140,19 +153,21 @@ def test_a_selection_brings_nothing_back_that_was_forgotten() -> None:
         runtime.sweep(timedelta(days=2))
         runtime.publish()
     assert not read_whole(runtime.storage, run_id("app20")).etag, "superseded by a closed one, and forgotten"
-    before = list(runtime.storage.scan(APPLICATIONS))
+    rows_before = list(runtime.storage.scan(APPLICATIONS))
     assert replayed(runtime)[run_id("app20")] is ReplayOutcome.FORGOTTEN
-    assert list(runtime.storage.scan(APPLICATIONS)) == before
+    assert list(runtime.storage.scan(APPLICATIONS)) == rows_before
 
 
 def test_a_stopped_replay_continues_after_its_last_application() -> None:
     runtime = three_days()
-    taken: list[str] = []
+    taken_applications: list[str] = []
     wanted_run_filter = RunFilter(since=utc("2026-11-20T00:00"), job="app*")
-    for one in replay(runtime.processor, ReplayPosition(wanted=wanted_run_filter), stopped=lambda: len(taken) == 2):
-        assert isinstance(one, ReplayedApplication)
-        taken.append(one.application)
-    assert taken == [run_id("app20"), run_id("app21")]
+    for replayed_item in replay(
+        runtime.processor, ReplayPosition(wanted=wanted_run_filter), stopped=lambda: len(taken_applications) == 2
+    ):
+        assert isinstance(replayed_item, ReplayedApplication)
+        taken_applications.append(replayed_item.application)
+    assert taken_applications == [run_id("app20"), run_id("app21")]
     stop = last_position(runtime.storage)
     assert stop
     assert stop.wanted == wanted_run_filter
@@ -165,20 +180,22 @@ def test_an_outage_of_storage_leaves_a_checkpoint() -> None:
     runtime = Runtime()
     for number in range(150):
         runtime.receive(*write(f"r{number}", f"app{number}", "10:00", f"/s{number}", sink=f"/o{number}"))
-    taken: list[str] = []
+    taken_applications: list[str] = []
     watched = Watched(runtime.storage)
 
     def away(_name: str, _arguments: tuple[Any, ...]) -> None:
-        if len(taken) == 120:
+        if len(taken_applications) == 120:
             raise StorageUnavailable("no answer")
 
     watched.step_in = away
     outcomes = replay(replace(runtime.processor, storage=watched), ALL)
     with pytest.raises(StorageUnavailable):
-        taken.extend(outcome.application for outcome in outcomes if isinstance(outcome, ReplayedApplication))
+        taken_applications.extend(
+            outcome.application for outcome in outcomes if isinstance(outcome, ReplayedApplication)
+        )
     stop = last_position(runtime.storage)
     assert stop
-    assert f"/{taken[99]}/" in stop.after
+    assert f"/{taken_applications[99]}/" in stop.after
     assert len(replayed(runtime, stop)) == 50
     assert status(runtime.storage).waiting_for == {"the catalog": 300}
 
@@ -201,8 +218,12 @@ def test_dead_letters_of_the_selection_are_replayed_and_used_once_they_can_be() 
     start, end = runtime.receive(*write("dead", "app", "2026-11-21T11:00", "/a", sink="/dead"))
     replace_blob(runtime.storage, start, b"hello")
     runtime.deliver(end)
-    within = ReplayPosition(wanted=RunFilter(since=utc("2026-11-22T00:00")))
-    assert not [one for one in replay(runtime.processor, within) if isinstance(one, ReplayedLetter)]
+    position = ReplayPosition(wanted=RunFilter(since=utc("2026-11-22T00:00")))
+    assert not [
+        replayed_item
+        for replayed_item in replay(runtime.processor, position)
+        if isinstance(replayed_item, ReplayedLetter)
+    ]
     assert letters_of(runtime) == [LetterOutcome.FAILED]
     assert [letter.count for letter in dead_letters(runtime.storage)] == [2]
     discard(runtime.storage, start.digest)
@@ -217,29 +238,29 @@ def test_dead_letters_of_the_selection_are_replayed_and_used_once_they_can_be() 
 
 def test_blobs_are_listed_on_demand_and_only_for_the_wanted_period() -> None:
     """28 days; the first run is returned before the second day is listed."""
-    asked: list[str] = []
-    given: list[str] = []
+    asked_prefixes: list[str] = []
+    blob_names: list[str] = []
 
     class Listed(MemoryStorage):
         def blobs(self, container: str, prefix: str = "") -> Iterator[BlobFact]:
             if container == EVENTS:
-                asked.append(prefix)
+                asked_prefixes.append(prefix)
             for fact in super().blobs(container, prefix):
-                given.append(fact.name)
+                blob_names.append(fact.name)
                 yield fact
 
     storage = Listed()
     runtime = Runtime(storage=storage)
     for day in range(1, 29):
         runtime.receive(*write(f"r{day}", "app", f"2026-11-{day:02}T10:00", "/a"))
-    asked.clear()
-    given.clear()
-    found = stored_runs(storage, RunFilter(since=utc("2026-11-14T09:30"), before=utc("2026-11-16T12:00")))
-    assert next(found).run_id == run_id("r14")
-    assert len(given) <= 3
-    assert {run.run_id for run in found} == {run_id("r15"), run_id("r16")}
-    assert {name[:10] for name in given} == {"2026/11/14", "2026/11/15", "2026/11/16"}
-    assert asked[-13:] == ["2026/11/15/", *(f"2026/11/16/{hour:02}/" for hour in range(12))]
+    asked_prefixes.clear()
+    blob_names.clear()
+    matching_runs = stored_runs(storage, RunFilter(since=utc("2026-11-14T09:30"), before=utc("2026-11-16T12:00")))
+    assert next(matching_runs).run_id == run_id("r14")
+    assert len(blob_names) <= 3
+    assert {run.run_id for run in matching_runs} == {run_id("r15"), run_id("r16")}
+    assert {name[:10] for name in blob_names} == {"2026/11/14", "2026/11/15", "2026/11/16"}
+    assert asked_prefixes[-13:] == ["2026/11/15/", *(f"2026/11/16/{hour:02}/" for hour in range(12))]
 
 
 MOMENTS = st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2999, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001 - Hypothesis wants bounds without a zone
@@ -249,10 +270,10 @@ MOMENTS = st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2999, 
 def test_a_few_sorted_prefixes_cover_each_hour_of_a_period_once(
     since: datetime | None, before: datetime | None, moment: datetime
 ) -> None:
-    found = list(prefixes(since, before))
-    assert found == sorted(found)
-    assert len(found) <= 200
-    hits = sum(f"{moment:%Y/%m/%d/%H/}".startswith(prefix) for prefix in found)
+    prefix_list = list(prefixes(since, before))
+    assert prefix_list == sorted(prefix_list)
+    assert len(prefix_list) <= 200
+    hits = sum(f"{moment:%Y/%m/%d/%H/}".startswith(prefix) for prefix in prefix_list)
     if (since is None or since <= moment) and (before is None or moment < before):
         assert hits == 1
     else:
@@ -263,10 +284,10 @@ def test_an_unavailable_catalog_is_reported_and_not_called_during_the_pause() ->
     storage, catalog = MemoryStorage(), UnreliableCatalog()
     Runtime(storage=storage).post(*write("a", "app", "10:00", "/a"))
     catalog.away = True
-    done, left = publish_all(context_of(storage, catalog))
-    assert (done.error, left) == ("no answer", 1)
+    publish_result, remaining_count = publish_all(context_of(storage, catalog))
+    assert (publish_result.error, remaining_count) == ("no answer", 1)
     calls = catalog.calls
-    done, left = publish_all(context_of(storage, catalog))
-    assert "publishing is paused until" in done.error
-    assert "no answer" in done.error
-    assert (catalog.calls, left) == (calls, 1)
+    publish_result, remaining_count = publish_all(context_of(storage, catalog))
+    assert "publishing is paused until" in publish_result.error
+    assert "no answer" in publish_result.error
+    assert (catalog.calls, remaining_count) == (calls, 1)

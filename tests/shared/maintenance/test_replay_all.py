@@ -42,7 +42,7 @@ KEPT = timedelta(days=30)
 
 def applications(storage: MemoryStorage) -> dict[str, Any]:
     """What rows say of applications; without what only tells how they came about: versions, and times of arrival."""
-    found = {}
+    states_by_application = {}
     for application, rows in groupby(storage.scan(APPLICATIONS), key=lambda row: row.partition):
         snapshot = whole(storage, application, rows)
         assets = {key: changes for key, changes in snapshot.state.assets.items() if changes.latest}
@@ -56,13 +56,13 @@ def applications(storage: MemoryStorage) -> dict[str, Any]:
             )
             for run, record in snapshot.records.items()
         }
-        found[application] = (state, records, sorted(snapshot.unfolded))
-    return found
+        states_by_application[application] = (state, records, sorted(snapshot.unfolded))
+    return states_by_application
 
 
 def processes(storage: MemoryStorage) -> dict[str, Any]:
     """What processes have of applications, without empty parts."""
-    found = {
+    parts_by_process = {
         rows.key: {
             application: (part.loaded(storage).contributions, (part.first, part.last, part.ended), bool(part.closed))
             for application, part in rows.parts.items()
@@ -70,13 +70,19 @@ def processes(storage: MemoryStorage) -> dict[str, Any]:
         }
         for rows in read_processes(storage)
     }
-    return {key: parts for key, parts in found.items() if parts}
+    return {key: parts for key, parts in parts_by_process.items() if parts}
 
 
 def counts(storage: MemoryStorage) -> tuple[Any, ...]:
-    found: Status = status(storage)
-    assert found.reconciles
-    return found.received, found.published, found.skipped_because, found.waiting_for, found.dead
+    current_status: Status = status(storage)
+    assert current_status.reconciles
+    return (
+        current_status.received,
+        current_status.published,
+        current_status.skipped_because,
+        current_status.waiting_for,
+        current_status.dead,
+    )
 
 
 def wipe(storage: MemoryStorage, *tables: str) -> None:
@@ -120,12 +126,12 @@ def compute_all(runtime: Runtime, storage: Any = None) -> None:
 def test_the_same_rows_from_nothing(seed: int, archived: bool) -> None:
     runtime = lived(seed, archived=archived)
     storage, catalog = runtime.storage, dict(runtime.catalog.processes)
-    before = applications(storage), processes(storage), counts(storage)
+    state_before = applications(storage), processes(storage), counts(storage)
     wipe(storage, APPLICATIONS, PROCESSES, PUBLISH_QUEUE)
     compute_all(runtime)
-    assert applications(storage) == before[0]
-    assert processes(storage) == before[1]
-    assert counts(storage) == before[2]
+    assert applications(storage) == state_before[0]
+    assert processes(storage) == state_before[1]
+    assert counts(storage) == state_before[2]
     assert runtime.catalog.processes == catalog
 
 
@@ -133,10 +139,10 @@ def test_the_same_rows_from_nothing(seed: int, archived: bool) -> None:
 def test_tables_that_are_there_are_corrected_in_place(tables: tuple[str, ...]) -> None:
     runtime = lived(3, archived=True)
     storage, catalog = runtime.storage, dict(runtime.catalog.processes)
-    before = applications(storage), processes(storage), counts(storage)
+    state_before = applications(storage), processes(storage), counts(storage)
     wipe(storage, *tables)
     compute_all(runtime)
-    assert (applications(storage), processes(storage), counts(storage)) == before
+    assert (applications(storage), processes(storage), counts(storage)) == state_before
     assert runtime.catalog.processes == catalog
 
 
@@ -144,7 +150,7 @@ def test_tables_that_are_there_are_corrected_in_place(tables: tuple[str, ...]) -
 def test_it_may_be_killed_anywhere_and_continued(calls: int) -> None:
     runtime = lived(5, archived=calls % 2 > 0)
     storage, catalog = runtime.storage, dict(runtime.catalog.processes)
-    before = applications(storage), processes(storage), counts(storage)
+    state_before = applications(storage), processes(storage), counts(storage)
     wipe(storage, APPLICATIONS, PROCESSES, PUBLISH_QUEUE)
     watched = Watched(storage)
 
@@ -157,7 +163,7 @@ def test_it_may_be_killed_anywhere_and_continued(calls: int) -> None:
         compute_all(runtime, watched)
     except Killed:
         compute_all(runtime)
-    assert (applications(storage), processes(storage), counts(storage)) == before
+    assert (applications(storage), processes(storage), counts(storage)) == state_before
     assert runtime.catalog.processes == catalog
     assert not read_queue(storage).held
 
@@ -167,11 +173,11 @@ def daily(days: int) -> Runtime:
     runtime = Runtime()
     runtime.run(*write("old", "other", "2026-11-01T09:00", "/old", sink="/unfinished"))
     for day in range(1, days + 1):
-        at = f"2026-11-{day:02}"
+        date_text = f"2026-11-{day:02}"
         runtime.run(
-            event(f"app{day}", "START", f"{at}T09:59:00"),
-            *write(f"r{day}", f"app{day}", f"{at}T10:00", f"/s{day}", sink="/o"),
-            event(f"app{day}", "COMPLETE", f"{at}T10:05:00"),
+            event(f"app{day}", "START", f"{date_text}T09:59:00"),
+            *write(f"r{day}", f"app{day}", f"{date_text}T10:00", f"/s{day}", sink="/o"),
+            event(f"app{day}", "COMPLETE", f"{date_text}T10:05:00"),
         )
     return runtime
 
@@ -184,12 +190,12 @@ def test_finished_processes_are_published_while_publishing_is_held_back(monkeypa
     wipe(runtime.storage, APPLICATIONS, PROCESSES, PUBLISH_QUEUE)
     runtime.catalog = MemoryCatalog()
     worker = Runtime(storage=runtime.storage, catalog=runtime.catalog, now=runtime.now)
-    written = []
+    publications = []
     for number, _ in enumerate(replay_all(worker.context, worker.processor, inventory(runtime.storage)), start=1):
         assert worker.publish().progress == 0, "held back for others"
-        written.append((number, sorted(runtime.catalog.processes)))
-    assert [number for number, names in written if names] == [2, 3, 4, 5]
-    assert {tuple(names) for _, names in written if names} == {(name,)}
+        publications.append((number, sorted(runtime.catalog.processes)))
+    assert [number for number, names in publications if names] == [2, 3, 4, 5]
+    assert {tuple(names) for _, names in publications if names} == {(name,)}
     assert [key[1] for key in runtime.catalog.processes[name].inputs] == ["file:///s4"]
     worker.publish()
     assert len(runtime.catalog.processes) == 2
@@ -206,29 +212,29 @@ def test_what_was_forgotten_is_computed_and_forgotten_again() -> None:
             runtime.publish()
 
     settle()
-    before = applications(runtime.storage), processes(runtime.storage), counts(runtime.storage)
-    assert run_id("app1") not in before[0]
+    state_before = applications(runtime.storage), processes(runtime.storage), counts(runtime.storage)
+    assert run_id("app1") not in state_before[0]
     compute_all(runtime)
     assert run_id("app1") in applications(runtime.storage), "its state is back for a while"
     settle()
-    assert (applications(runtime.storage), processes(runtime.storage), counts(runtime.storage)) == before
+    assert (applications(runtime.storage), processes(runtime.storage), counts(runtime.storage)) == state_before
 
 
 def test_a_plan_writes_nothing_and_says_how_much_there_is() -> None:
     runtime = daily(3)
-    before = {table: list(runtime.storage.scan(table)) for table in runtime.storage._tables}
+    rows_before = {table: list(runtime.storage.scan(table)) for table in runtime.storage._tables}
     plan = plan_all(runtime.processor, inventory(runtime.storage))
     assert isinstance(plan, AllPlan)
     assert (plan.applications, plan.events) == (4, 14)
     assert plan.seconds > 0
-    assert {table: list(runtime.storage.scan(table)) for table in runtime.storage._tables} == before
+    assert {table: list(runtime.storage.scan(table)) for table in runtime.storage._tables} == rows_before
 
 
 def as_before(storage: MemoryStorage, *, archive: bool) -> None:
     """Give blobs and files of the archive the format before, and leave no row but the versions."""
     lines: dict[str, list[Line]] = {}
     for fact in list(storage.blobs(EVENTS)):
-        stored, packed = stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b""
+        stored, packed_event = stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b""
         name = fact.name.replace(f"/{stored.application}/{stored.run_id}/", f"/{stored.run_id}/")
         storage.delete_blob(EVENTS, fact.name)
         if archive:
@@ -238,11 +244,11 @@ def as_before(storage: MemoryStorage, *, archive: bool) -> None:
                 blob=name,
                 arrived=fact.arrived,
                 closed=fact.arrived,
-                event=gzip.decompress(packed).decode(),
+                event=gzip.decompress(packed_event).decode(),
             )
             lines.setdefault(name.rpartition("/")[0], []).append(line)
         else:
-            storage.put_new(EVENTS, name, packed)
+            storage.put_new(EVENTS, name, packed_event)
     if lines:
         storage.put_new(ARCHIVE, f"2026/11/21/10/{'0' * 32}.jsonl.gz", b"".join(map(member_of, lines.values())))
     wipe(storage, APPLICATIONS, PROCESSES, PUBLISH_QUEUE, CONTROL)
@@ -254,14 +260,14 @@ def as_before(storage: MemoryStorage, *, archive: bool) -> None:
 def test_blobs_and_archives_of_the_format_before_are_read(seed: int, archive: bool) -> None:
     runtime = lived(seed, archived=False)
     storage, catalog = runtime.storage, dict(runtime.catalog.processes)
-    before = applications(storage), processes(storage), counts(storage)
+    state_before = applications(storage), processes(storage), counts(storage)
     names = sorted(fact.name for fact in storage.blobs(EVENTS))
     as_before(storage, archive=archive)
     assert {fact.name for fact in storage.blobs(EVENTS)}.isdisjoint(names)
     compute_all(runtime)
     assert sorted(fact.name for fact in storage.blobs(EVENTS)) == names
     assert not list(storage.blobs(ARCHIVE))
-    assert (applications(storage), processes(storage), counts(storage)) == before
+    assert (applications(storage), processes(storage), counts(storage)) == state_before
     assert runtime.catalog.processes == catalog
     assert stored_versions(storage) == Versions()
     runtime.closing = ClosingOptions(quiet=None)

@@ -56,10 +56,12 @@ def retire_all(storage: MemoryStorage, catalog: MemoryCatalog | AtlasCatalog) ->
     """How many were retired, and how many processes and placeholders were removed."""
     clock = Clock()
     leaving = list(unseen_processes(storage, BEFORE))
-    alone = list(unused_placeholders(context_of(storage, catalog, publish_options(clock)), leaving))
+    unused_keys = list(unused_placeholders(context_of(storage, catalog, publish_options(clock)), leaving))
     retired = sum(retire(storage, unseen_process) for unseen_process in leaving)
     removed = publish(storage, catalog, publish_options(clock)).removed
-    unused = sum(len(remove_placeholders(context_of(storage, catalog), keys).removed) for keys in batches(alone, 50))
+    unused = sum(
+        len(remove_placeholders(context_of(storage, catalog), keys).removed) for keys in batches(unused_keys, 50)
+    )
     return retired, removed, unused
 
 
@@ -86,10 +88,12 @@ def test_the_plan_lists_and_writes_nothing(storage: MemoryStorage) -> None:
         {table: list(storage.scan(table)) for table in (PROCESSES, PUBLISH_QUEUE, APPLICATIONS)},
     )
     looked: list[int] = []
-    (found,) = unseen_processes(storage, BEFORE, progress=lambda: looked.append(1))
-    assert found.qualified_name.endswith("/gone")
-    assert found.last == datetime(2026, 1, 10, 10, 0, 30, tzinfo=UTC)
-    assert list(unused_placeholders(context_of(storage, catalog, publish_options(Clock())), [found])) == [file("gone")]
+    (unseen_process,) = unseen_processes(storage, BEFORE, progress=lambda: looked.append(1))
+    assert unseen_process.qualified_name.endswith("/gone")
+    assert unseen_process.last == datetime(2026, 1, 10, 10, 0, 30, tzinfo=UTC)
+    assert list(unused_placeholders(context_of(storage, catalog, publish_options(Clock())), [unseen_process])) == [
+        file("gone")
+    ]
     assert len(looked) == 2
     assert catalog.writes == writes
     assert {table: list(storage.scan(table)) for table in tables} == tables
@@ -101,8 +105,12 @@ def test_a_retired_process_is_removed_with_the_placeholders_that_only_it_used(st
     assert [name.rpartition("/")[2] for name in catalog.processes] == ["b"]
     assert sorted(catalog.assets) == [file("a"), file("b"), file("scanned")]
     assert catalog.assets["fs_path", "file:///scanned"] == SCANNED
-    found = status(storage)
-    assert (found.published, found.skipped_because, found.reconciles) == (2, {"its process was retired": 4}, True)
+    current_status = status(storage)
+    assert (current_status.published, current_status.skipped_because, current_status.reconciles) == (
+        2,
+        {"its process was retired": 4},
+        True,
+    )
     assert retire_all(storage, catalog) == (0, 0, 0)
 
 
@@ -120,8 +128,8 @@ def test_replaying_old_runs_brings_nothing_back(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     retire_all(storage, catalog)
     recompute(ApplicationProcessor(storage=storage), run_id("app1"))
-    done = publish(storage, catalog, publish_options(Clock()))
-    assert (done.written, len(catalog.processes)) == (0, 1)
+    publish_result = publish(storage, catalog, publish_options(Clock()))
+    assert (publish_result.written, len(catalog.processes)) == (0, 1)
     assert len([process for process, _ in recorded(storage, publish_options(Clock()))]) == 1
 
 
@@ -141,8 +149,8 @@ def test_a_run_that_arrives_between_plan_and_retirement_keeps_the_process(storag
     leaving = list(unseen_processes(storage, BEFORE))
     post_and_settle(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
     assert retire(storage, leaving[0])
-    done = publish(storage, catalog, publish_options(Clock()))
-    assert (done.removed, done.written, len(catalog.processes)) == (0, 1, 2)
+    publish_result = publish(storage, catalog, publish_options(Clock()))
+    assert (publish_result.removed, publish_result.written, len(catalog.processes)) == (0, 1, 2)
 
 
 def test_a_process_that_is_being_written_is_not_retired(storage: MemoryStorage) -> None:
@@ -179,8 +187,8 @@ def test_a_placeholder_that_a_process_of_others_uses_stays(storage: MemoryStorag
 
 def test_a_placeholder_in_use_at_its_removal_is_kept(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
-    done = remove_placeholders(context_of(storage, catalog), [file("gone"), file("scanned"), file("nowhere")])
-    assert (set(done.removed), set(done.kept)) == (set(), {file("gone")})
+    removal = remove_placeholders(context_of(storage, catalog), [file("gone"), file("scanned"), file("nowhere")])
+    assert (set(removal.removed), set(removal.kept)) == (set(), {file("gone")})
 
 
 def test_in_shadow_mode_a_retirement_is_only_held_back(storage: MemoryStorage) -> None:
@@ -188,7 +196,7 @@ def test_in_shadow_mode_a_retirement_is_only_held_back(storage: MemoryStorage) -
     (leaving,) = unseen_processes(storage, BEFORE)
     retire(storage, leaving)
     publish(storage, catalog, replace(publish_options(Clock()), shadow=True))
-    assert [each.qualified_name for _, each in held_back(storage)] == [leaving.qualified_name]
+    assert [held_process.qualified_name for _, held_process in held_back(storage)] == [leaving.qualified_name]
     assert len(catalog.processes) == 2
 
 

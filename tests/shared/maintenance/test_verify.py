@@ -36,16 +36,16 @@ def described(findings: list[Inconsistency]) -> list[str]:
 
 def held(catalog: Catalog) -> tuple[dict[str, Any], frozenset[str]]:
     """Our entities in the catalog: processes with their content, and placeholders."""
-    ours = list(catalog.ours())
-    processes = catalog.read_processes([node.qualified_name for node in ours if node.is_process])
-    placed = frozenset(node.qualified_name for node in ours if not node.is_process)
+    own_nodes = list(catalog.ours())
+    processes = catalog.read_processes([node.qualified_name for node in own_nodes if node.is_process])
+    placed = frozenset(node.qualified_name for node in own_nodes if not node.is_process)
     return {name: process.entity for name, process in processes.items()}, placed
 
 
 def check(world: VerifyContext, planted: Planted) -> None:
     """One damage is planted, found and repaired."""
     assert described(found(world)) == [], "the world is whole"
-    before = held(world.catalog)
+    contents_before = held(world.catalog)
     planted.plant(world)
     after_planting = held(world.catalog)
     damages = found(world)
@@ -58,7 +58,7 @@ def check(world: VerifyContext, planted: Planted) -> None:
     assert repaired
     assert planted.is_left or [damage for damage in repaired if not damage.repaired] == [], described(repaired)
     assert bool(found(world)) is planted.is_left, described(found(world))
-    assert (held(world.catalog) == before) is not planted.adds
+    assert (held(world.catalog) == contents_before) is not planted.adds
     assert status(world.storage).reconciles
     assert status(world.storage).publish_queue == 0
 
@@ -82,9 +82,9 @@ def test_in_shadow_mode_no_repair_writes_to_the_catalog(planted: Planted) -> Non
     catalog = MemoryCatalog()
     world = consistent_world(MemoryStorage(), catalog)
     planted.plant(world)
-    before, writes = held(catalog), catalog.writes
+    contents_before, writes = held(catalog), catalog.writes
     list(verify(replace(world, publishing=replace(world.publishing, shadow=True)), fix=True))
-    assert (held(catalog), catalog.writes) == (before, writes)
+    assert (held(catalog), catalog.writes) == (contents_before, writes)
 
 
 def test_a_repair_leaves_a_ledger_entry_that_changed_since_the_finding() -> None:

@@ -116,9 +116,9 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
-def test_different_data_sets_stay_different(one: tuple[str, str], other: tuple[str, str]) -> None:
-    assert canonical(*one) != canonical(*other)
+@pytest.mark.parametrize(("first_name", "other"), DIFFERENT.values(), ids=DIFFERENT)
+def test_different_data_sets_stay_different(first_name: tuple[str, str], other: tuple[str, str]) -> None:
+    assert canonical(*first_name) != canonical(*other)
 
 
 @pytest.mark.parametrize("name", ["day=1", "/day=1/", "part-00000", "day=1/hour=2"])

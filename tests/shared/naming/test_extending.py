@@ -25,12 +25,12 @@ def _blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
-def _insert(file: Path, before: str, text: str) -> None:
+def _insert(file: Path, anchor: str, text: str) -> None:
     """Put the text into the file, unless it is there already."""
     content = file.read_text()
-    assert before in content
+    assert anchor in content
     if text not in content:
-        file.write_text(content.replace(before, text + before, 1))
+        file.write_text(content.replace(anchor, text + anchor, 1))
 
 
 @pytest.fixture
@@ -67,9 +67,11 @@ for line in sys.stdin:
 
 def test_after_the_steps_of_the_page_the_tests_pass(extended: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
-    more = ["-o", "pythonpath=.", "-k", "vertica or case"]
-    done = subprocess.run([*command, *more, NAMING, SECRETS], capture_output=True, check=False, cwd=extended, text=True)
-    assert done.returncode == 0, done.stdout
+    arguments = ["-o", "pythonpath=.", "-k", "vertica or case"]
+    outcome = subprocess.run(
+        [*command, *arguments, NAMING, SECRETS], capture_output=True, check=False, cwd=extended, text=True
+    )
+    assert outcome.returncode == 0, outcome.stdout
 
 
 def test_the_pages_store_gives_its_golden_pair(extended: Path) -> None:

@@ -29,20 +29,22 @@ STEPS: dict[str, tuple[tuple[str, str], list[list[tuple[str, str]]]]] = {
 }
 
 
-@pytest.mark.parametrize(("own", "steps"), STEPS.values(), ids=STEPS)
-def test_candidate_names_come_in_the_expected_steps(own: tuple[str, str], steps: list[list[tuple[str, str]]]) -> None:
-    assert [[candidate.key for candidate in step] for step in candidates(*own)] == steps
-    assert all(candidate.because for step in candidates(*own) for candidate in step)
+@pytest.mark.parametrize(("own_key", "steps"), STEPS.values(), ids=STEPS)
+def test_candidate_names_come_in_the_expected_steps(
+    own_key: tuple[str, str], steps: list[list[tuple[str, str]]]
+) -> None:
+    assert [[candidate.key for candidate in step] for step in candidates(*own_key)] == steps
+    assert all(candidate.because for step in candidates(*own_key) for candidate in step)
 
 
 def test_only_names_that_cannot_be_derived_are_kept() -> None:
-    others = [
+    other_names = [
         (SET, f"{LAKE}/a/{{SparkPartitions}}"),
         ("hive_table", "d.t@h"),
         ("hive_view", "d.t@h"),
         (BLOB_PATH, f"{BLOB}/a"),
     ]
-    assert underivable_names((PATH, f"{LAKE}/a"), others) == (("hive_table", "d.t@h"),)
+    assert underivable_names((PATH, f"{LAKE}/a"), other_names) == (("hive_table", "d.t@h"),)
     many = [("hive_table", f"d.t{number}@h") for number in range(1000)]
     assert underivable_names((PATH, f"{LAKE}/a"), many) == tuple(many[:8])
 
@@ -79,11 +81,11 @@ RANKS: dict[str, tuple[tuple[str, str], tuple[str, str], tuple[int, ...] | None]
 }
 
 
-@pytest.mark.parametrize(("wanted", "found", "expected"), RANKS.values(), ids=RANKS)
+@pytest.mark.parametrize(("wanted_key", "found_key", "expected"), RANKS.values(), ids=RANKS)
 def test_a_search_result_has_the_expected_rank(
-    wanted: tuple[str, str], found: tuple[str, str], expected: tuple[int, ...] | None
+    wanted_key: tuple[str, str], found_key: tuple[str, str], expected: tuple[int, ...] | None
 ) -> None:
-    assert rank(wanted, found) == expected
+    assert rank(wanted_key, found_key) == expected
 
 
 WORDS: dict[str, tuple[tuple[str, str], str]] = {
@@ -95,6 +97,6 @@ WORDS: dict[str, tuple[tuple[str, str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("own", "query"), WORDS.values(), ids=WORDS)
-def test_a_data_set_has_the_expected_search_terms(own: tuple[str, str], query: str) -> None:
-    assert search_terms(*own) == query
+@pytest.mark.parametrize(("own_key", "query"), WORDS.values(), ids=WORDS)
+def test_a_data_set_has_the_expected_search_terms(own_key: tuple[str, str], query: str) -> None:
+    assert search_terms(*own_key) == query

@@ -808,10 +808,10 @@ def test_a_location_comes_before_a_tables_name(namespace: str, name: str, link: 
     identity = canonical(namespace, name)
     environment = RunEnvironment(workspace="adb-1.2.azuredatabricks.net")
     named = BUILT_IN.name(identity, [link], environment)
-    alone = BUILT_IN.name(identity, environment=environment)
-    assert named.best == alone.best
+    lone_naming = BUILT_IN.name(identity, environment=environment)
+    assert named.best == lone_naming.best
     assert named.others[0].type == {HIVE: "hive_table", UNITY: "databricks_table"}[link]
-    assert set(alone.others) < set(named.others)
+    assert set(lone_naming.others) < set(named.others)
 
 
 @pytest.mark.parametrize(
@@ -828,8 +828,8 @@ def test_a_tables_name_comes_before_a_location_that_no_scan_is_known_to_name(nam
     identity = canonical(namespace, name)
     named = BUILT_IN.name(identity, [("file:/warehouse", "default.t"), HIVE])
     assert named.best.key == ("hive_table", "sales.orders@metastore")
-    alone = BUILT_IN.name(identity).best
-    assert (alone in named.others) == (alone.rule != "unknown-store")
+    best_name = BUILT_IN.name(identity).best
+    assert (best_name in named.others) == (best_name.rule != "unknown-store")
 
 
 def test_a_name_that_no_scan_gives_does_not_come_before_a_location() -> None:

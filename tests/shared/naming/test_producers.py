@@ -325,5 +325,5 @@ def test_the_file_of_names_says_only_what_no_event_says(asset: tuple[str, str], 
 
 
 def test_every_rule_that_needs_ids_names_a_spelling() -> None:
-    used = {spelling.named(NAMES).best.rule for _, spelling in CASES.values()}
-    assert {rule.name for rule in RULES if rule.by_id} <= used
+    used_rules = {spelling.named(NAMES).best.rule for _, spelling in CASES.values()}
+    assert {rule.name for rule in RULES if rule.by_id} <= used_rules

@@ -127,10 +127,10 @@ def test_an_empty_file_changes_nothing() -> None:
 
 def test_long_names_are_not_matched_with_patterns_of_users() -> None:
     names = parse_names(_file(_rule(name=".*a.*b", qualified_name="x")), "x.json")
-    begun = time.process_time()
+    start = time.process_time()
     assert _best("s3://b", "a" * 500_000, names=names)[0] == "s3-path"
     assert _best("s3://b", "a" * 999, names=names)[0] == "s3-path"
-    assert time.process_time() - begun < 5
+    assert time.process_time() - start < 5
 
 
 def _rule(**changes: Any) -> dict[str, Any]:
@@ -144,8 +144,8 @@ def _rule(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in (rule | changes).items() if value is not None}
 
 
-def _file(*rules: Any, **more: Any) -> str:
-    return json.dumps({"rules": list(rules), **more})
+def _file(*rules: Any, **fields: Any) -> str:
+    return json.dumps({"rules": list(rules), **fields})
 
 
 WRONG: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -207,11 +207,11 @@ def test_a_mistake_is_reported_with_its_correction(text: str, messages: tuple[st
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
-    with pytest.raises(Misconfigured) as caught:
+    with pytest.raises(Misconfigured) as error_info:
         parse_names(
             _file(_rule(name="("), _rule(rule="other", qualified_name="{x}"), fabric={"workspaces": 1}), "f.json"
         )
-    assert len(str(caught.value).splitlines()) == 4
+    assert len(str(error_info.value).splitlines()) == 4
 
 
 def test_invalid_toml_is_reported() -> None:

@@ -128,7 +128,7 @@ def test_a_part_beyond_a_bound_is_left_out_and_recorded(make: Any, bound: Bound,
     beyond = decode(packed(make(bound.most + 1)))
     assert beyond.omitted == (path,)
     assert beyond.body
-    assert [each.name for each in beyond.body.inputs or ()][-1] in {"/a", "/b"}, "all else is used"
+    assert [input_dataset.name for input_dataset in beyond.body.inputs or ()][-1] in {"/a", "/b"}, "all else is used"
     storage = MemoryStorage()
     receipt = receive(storage, packed(make(bound.most + 1)), most_bytes=MOST)
     assert receipt.omitted == (path,)
@@ -165,8 +165,8 @@ def test_the_documentation_has_every_bound() -> None:
 
 def _huge_transformations() -> bytes:
     head = b'{"inputs":[{"namespace":"","name":"","facets":{"columnLineage":{"fields":{"x":{"inputFields":'
-    one = b'[{"namespace":"","name":"","field":"","transformations":[%s]}]}}}}}],'
-    return head + one % b",".join([b"{}"] * 3_000_000)
+    template = b'[{"namespace":"","name":"","field":"","transformations":[%s]}]}}}}}],'
+    return head + template % b",".join([b"{}"] * 3_000_000)
 
 
 def _huge_lists() -> bytes:
@@ -210,15 +210,15 @@ def test_a_batch_may_have_a_thousand_events() -> None:
     assert receive_batch(MemoryStorage(), raw, most_bytes=MOST).document["summary"]["failed"] == 1000
 
 
-@pytest.mark.parametrize("most", [10_000, 1_000_000])
-def test_a_gzip_bomb_unpacks_no_further_than_the_bound(most: int) -> None:
+@pytest.mark.parametrize("size_limit", [10_000, 1_000_000])
+def test_a_gzip_bomb_unpacks_no_further_than_the_bound(size_limit: int) -> None:
     bomb = gzip.compress(b" " * 200_000_000)
     tracemalloc.start()
     with pytest.raises(TooLarge):
-        receive(MemoryStorage(), bomb, encoding="gzip", most_bytes=most)
+        receive(MemoryStorage(), bomb, encoding="gzip", most_bytes=size_limit)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 5 * most + 1_000_000
+    assert peak < 5 * size_limit + 1_000_000
 
 
 def test_a_body_that_was_compressed_twice_is_refused() -> None:
@@ -252,10 +252,10 @@ def test_odd_names_of_data_sets_columns_and_jobs_are_stored_and_settled(name: st
     receipt = receive(storage, packed(content), most_bytes=MOST)
     (fact,) = storage.blobs(EVENTS)
     deliver_blob(storage, fact.name)
-    found = status(storage)
-    assert (found.received, found.dead, found.reconciles) == (1, 0, True), receipt
-    again = translate_history([decode(packed(content))])
-    assert all(process.qualified_name.isprintable() for process in again.processes)
+    current_status = status(storage)
+    assert (current_status.received, current_status.dead, current_status.reconciles) == (1, 0, True), receipt
+    history = translate_history([decode(packed(content))])
+    assert all(process.qualified_name.isprintable() for process in history.processes)
 
 
 @pytest.mark.parametrize("kind", ODD)
@@ -276,8 +276,8 @@ def test_a_job_named_by_a_query_of_several_lines_is_kept() -> None:
     event = decode(packed(content))
     assert event.body
     assert event.body.job.name == "app.save_into_data_source_command.(SELECT a FROM t) AS p"
-    above = body(app_name="an\napp", job="save_into_data_source_command.t")
-    event = decode(packed(above))
+    event_body = body(app_name="an\napp", job="save_into_data_source_command.t")
+    event = decode(packed(event_body))
     assert event.body
     facets = event.body.run.facets
     assert facets

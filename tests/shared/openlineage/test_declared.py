@@ -50,10 +50,10 @@ def test_order_and_repetition_of_events_do_not_change_the_declarations() -> None
         decoded("RUNNING", minute=1, outputs=[dataset("/o", ownership=OWNERS)]),
         decoded("COMPLETE", minute=2, outputs=[dataset("/o", documentation={"description": "New."})]),
     ]
-    whole = merge(events)
-    assert (whole.outputs[0].description, whole.outputs[0].owners) == ("New.", ("team:sales", "user:ann"))
+    merged_run = merge(events)
+    assert (merged_run.outputs[0].description, merged_run.outputs[0].owners) == ("New.", ("team:sales", "user:ann"))
     for order in itertools.permutations(events):
-        assert merge([*order, *order]) == merge(fold(order)) == whole
+        assert merge([*order, *order]) == merge(fold(order)) == merged_run
 
 
 ODD: dict[str, tuple[str, Any, str]] = {
@@ -93,24 +93,29 @@ def test_facets_that_declare_nothing_change_nothing() -> None:
 
 def test_redaction_keeps_declarations_and_no_values_from_quality_tests() -> None:
     quality: Json = {"dataQualityAssertions": ASSERTIONS, "dataQualityMetrics": METRICS}
-    read = {**dataset("/a", tags=TAGS, ownership=OWNERS, **quality), "inputFacets": quality}
-    sent = packed(body(inputs=[read], outputs=[dataset("/b", documentation={"description": "token=abc123xyz789"})]))
-    stored = json.loads(redacted(decode(sent)))
-    (kept,) = stored["inputs"]
-    assert kept["facets"]["tags"] == TAGS
-    assert kept["facets"]["ownership"] == OWNERS
-    for facets in (kept["facets"], kept["inputFacets"]):
+    input_dataset = {**dataset("/a", tags=TAGS, ownership=OWNERS, **quality), "inputFacets": quality}
+    sent_event = packed(
+        body(inputs=[input_dataset], outputs=[dataset("/b", documentation={"description": "token=abc123xyz789"})])
+    )
+    stored = json.loads(redacted(decode(sent_event)))
+    (stored_input,) = stored["inputs"]
+    assert stored_input["facets"]["tags"] == TAGS
+    assert stored_input["facets"]["ownership"] == OWNERS
+    for facets in (stored_input["facets"], stored_input["inputFacets"]):
         first, second = facets["dataQualityAssertions"]["assertions"]
         assert first == {"assertion": "not_null", "success": False, "column": "id", "severity": "warn"}
         assert second == {"assertion": "row_count", "success": True}
         assert facets["dataQualityMetrics"]["columnMetrics"] == {"id": {"nullCount": 7.0, "distinctCount": 2.0}}
     assert "abc123xyz789" not in json.dumps(stored)
-    assert redacted(decode(redacted(decode(sent)))) == redacted(decode(sent))
+    assert redacted(decode(redacted(decode(sent_event)))) == redacted(decode(sent_event))
 
 
 def test_redaction_keeps_known_results_of_great_expectations_only() -> None:
-    known = {"expectationType": "expect_column_to_exist", "success": False, "column": "id"}
-    assertions = [known, {"expectationType": "expect_column_max_to_be_between", "success": "<<max of ann is 7>>"}]
-    read = {**dataset("/a"), "inputFacets": {"greatExpectations_assertions": {"assertions": assertions}}}
-    stored = json.loads(redacted(decode(packed(body(inputs=[read])))))
-    assert stored["inputs"][0]["inputFacets"] == {"greatExpectations_assertions": {"assertions": [known]}}
+    known_result = {"expectationType": "expect_column_to_exist", "success": False, "column": "id"}
+    assertions = [
+        known_result,
+        {"expectationType": "expect_column_max_to_be_between", "success": "<<max of ann is 7>>"},
+    ]
+    input_dataset = {**dataset("/a"), "inputFacets": {"greatExpectations_assertions": {"assertions": assertions}}}
+    stored = json.loads(redacted(decode(packed(body(inputs=[input_dataset])))))
+    assert stored["inputs"][0]["inputFacets"] == {"greatExpectations_assertions": {"assertions": [known_result]}}

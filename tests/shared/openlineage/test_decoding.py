@@ -146,7 +146,7 @@ def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
     assert b'"a\\ud83d"' in odd
     event = decode(odd)
     assert event.body
-    assert [each.name for each in event.body.inputs or ()] == ["a\ufffd", "\\ud83d", "\U0001f600"]
+    assert [input_dataset.name for input_dataset in event.body.inputs or ()] == ["a\ufffd", "\\ud83d", "\U0001f600"]
     assert [output.name for output in event.body.outputs or ()] == ["NaN"]
     assert event.omitted == ()
 
@@ -164,14 +164,14 @@ RUN_TEXTS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("sent", "expected", "text"), RUN_TEXTS.values(), ids=RUN_TEXTS)
-def test_a_run_id_that_is_no_uuid_becomes_one(sent: str, expected: str, text: str) -> None:
+@pytest.mark.parametrize(("sent_id", "expected", "text"), RUN_TEXTS.values(), ids=RUN_TEXTS)
+def test_a_run_id_that_is_no_uuid_becomes_one(sent_id: str, expected: str, text: str) -> None:
     document = body(inputs=["/in"])
-    _with(sent, "run", "runId")(document)
+    _with(sent_id, "run", "runId")(document)
     event = decode(packed(document))
     assert event.body
     assert event.run_text == text
-    assert event.run_id == event.body.run.run_id.lower() == run_id_of(sent)
+    assert event.run_id == event.body.run.run_id.lower() == run_id_of(sent_id)
     assert UUID(event.run_id).version == 5
     assert not expected or event.run_id == expected
 
@@ -236,7 +236,7 @@ def test_only_the_bad_part_of_an_event_is_left_out_and_recorded(change: Change, 
     event = decode(packed(broken))
     assert event.omitted == omitted
     assert event.body is not None
-    kept_names = [each.name for each in (*(event.body.inputs or ()), *(event.body.outputs or ()))]
+    kept_names = [kept_dataset.name for kept_dataset in (*(event.body.inputs or ()), *(event.body.outputs or ()))]
     assert "/good" in kept_names
     assert event.type == "COMPLETE"
     assert event.run_id == run_id("run")
@@ -280,14 +280,14 @@ MAY_BE_NULL = {
 @pytest.mark.parametrize("place", MAY_BE_NULL.values(), ids=MAY_BE_NULL)
 def test_null_means_the_same_as_no_value(place: str) -> None:
     path = [int(part) if part.isdigit() else part for part in place.split()]
-    whole = body(inputs=["/in"], outputs=[_DESCRIBED_OUTPUT], job_facets={"sql": {"query": "SELECT 1"}})
-    null, without = copy.deepcopy(whole), copy.deepcopy(whole)
+    full_event = body(inputs=["/in"], outputs=[_DESCRIBED_OUTPUT], job_facets={"sql": {"query": "SELECT 1"}})
+    null, reduced_event = copy.deepcopy(full_event), copy.deepcopy(full_event)
     _with(None, *path)(null)
-    _without(*path)(without)
+    _without(*path)(reduced_event)
     event = decode(packed(null))
     assert event.omitted == ()
-    assert event == decode(packed(without))
-    assert event != decode(packed(whole))
+    assert event == decode(packed(reduced_event))
+    assert event != decode(packed(full_event))
     assert len(translate_history([event]).processes[0].columns) == 1
 
 
@@ -539,18 +539,18 @@ def test_events_without_a_run_are_decoded(parts: Json, names: tuple[str, ...], o
         assert event.body
         assert event.body.job.name == "j"
         datasets = (*(event.body.inputs or ()), *(event.body.outputs or ()))
-        assert tuple(each.name for each in datasets) == names
+        assert tuple(dataset_entry.name for dataset_entry in datasets) == names
     else:
         assert (event.body, event.run_id) == (None, "")
 
 
 def test_the_run_id_of_a_job_event_depends_on_its_time() -> None:
     content = {"job": {"namespace": "n", "name": "j"}, "outputs": [GOOD]}
-    ten, again, eleven = (
+    ten, repeated_event, eleven = (
         decode(packed({**content, "eventTime": time}))
         for time in ("2026-11-21T10:00:00Z", "2026-11-21T11:00:00+01:00", "2026-11-21T11:00:00Z")
     )
-    assert ten.run_id == again.run_id != eleven.run_id
+    assert ten.run_id == repeated_event.run_id != eleven.run_id
 
 
 def test_a_job_event_without_a_valid_time_is_refused() -> None:

@@ -32,26 +32,26 @@ from tests.support.receiving import receive
 @cache
 def _runs_of_all() -> list[list[Event]]:
     """The events of each captured run of some producers."""
-    found: dict[tuple[str, str], list[Event]] = {}
+    events_by_run: dict[tuple[str, str], list[Event]] = {}
     for name, folder in FOLDERS.items():
         if name.startswith(("spark35-ol1.53", "spark41", "dbt", "airflow")):
             for each in _events(folder):
                 if each.body:
-                    found.setdefault((name, each.run_id), []).append(each)
-    return [found[key] for key in sorted(found)]
+                    events_by_run.setdefault((name, each.run_id), []).append(each)
+    return [events_by_run[key] for key in sorted(events_by_run)]
 
 
 @given(seed=st.integers(0, 10_000))
 def test_folded_events_merge_to_the_same_run(seed: int) -> None:
     draw = random.Random(seed)
     own_events = draw.choice(_runs_of_all())
-    again = [
+    repeated_events = [
         replace(
             draw.choice(own_events), time=draw.choice(own_events).time + timedelta(seconds=draw.choice([0, 0, 1, 5]))
         )
         for _ in range(12)
     ]
-    events = [*own_events, *again]
+    events = [*own_events, *repeated_events]
     draw.shuffle(events)
     middle = draw.randrange(len(events) + 1)
     folded = fold(events)
@@ -62,11 +62,11 @@ def test_folded_events_merge_to_the_same_run(seed: int) -> None:
 
 
 def test_what_was_omitted_from_one_of_two_otherwise_equal_events_is_kept_in_any_order() -> None:
-    whole = _runs_of_all()[0][0]
-    partial = replace(whole, omitted=("run.facets.parent",))
-    folded = fold((whole, partial))
-    assert fold((partial, whole)) == folded
-    assert merge(folded) == merge((whole, partial))
+    full_event = _runs_of_all()[0][0]
+    partial = replace(full_event, omitted=("run.facets.parent",))
+    folded = fold((full_event, partial))
+    assert fold((partial, full_event)) == folded
+    assert merge(folded) == merge((full_event, partial))
     assert merge(folded).omitted == partial.omitted
 
 
@@ -127,16 +127,16 @@ def test_recently_read_events_are_not_read_again() -> None:
     blob_cache = BlobCache()
     for body in long_run(3):
         receive(storage, body, most_bytes=10_000)
-    for blob in sorted(storage.blobs(EVENTS), key=lambda each: "_COMPLETE_" in each.name):
-        packed = MemoryStorage.get(storage, EVENTS, blob.name) or b""
+    for blob in sorted(storage.blobs(EVENTS), key=lambda fact: "_COMPLETE_" in fact.name):
+        packed_event = MemoryStorage.get(storage, EVENTS, blob.name) or b""
         processor = ApplicationProcessor(storage=storage, blob_cache=blob_cache)
-        Delivery(processor=processor).deliver(stored_from_blob(blob.name), packed)
+        Delivery(processor=processor).deliver(stored_from_blob(blob.name), packed_event)
     assert storage.reads[EVENTS] == 0
     assert status(storage).in_progress == 3
 
 
 def test_the_blob_cache_holds_no_more_than_its_bound() -> None:
     blob_cache = BlobCache(most_bytes=10)
-    for digest, packed in (("a", b"1234"), ("b", b"1234"), ("a", b"12345"), ("c", b"1234")):
-        blob_cache.put(digest, packed)
+    for digest, content in (("a", b"1234"), ("b", b"1234"), ("a", b"12345"), ("c", b"1234")):
+        blob_cache.put(digest, content)
     assert [blob_cache.get(digest) for digest in "abc"] == [b"12345", None, b"1234"]

@@ -27,7 +27,7 @@ MEGABYTE = 1 << 20
 
 
 @pytest.mark.parametrize(
-    ("choice", "names", "taken"),
+    ("choice", "names", "is_taken"),
     [
         (GlobFilter(), ["a"], True),
         (GlobFilter(exclude=("nightly*",)), ["nightly.x"], False),
@@ -43,8 +43,8 @@ MEGABYTE = 1 << 20
         (GlobFilter(exclude=("a*b",)), ["a\nb"], False),
     ],
 )
-def test_patterns_match_whole_names_and_exclusion_wins(choice: GlobFilter, names: list[str], taken: bool) -> None:
-    assert choice.accepts(names) is taken
+def test_patterns_match_whole_names_and_exclusion_wins(choice: GlobFilter, names: list[str], is_taken: bool) -> None:
+    assert choice.accepts(names) is is_taken
 
 
 def test_a_pattern_of_many_stars_takes_no_time() -> None:
@@ -52,9 +52,9 @@ def test_a_pattern_of_many_stars_takes_no_time() -> None:
 
 
 def decided(selection: EventFilter, body: bytes) -> str:
-    found = select(decode(body), selection)
-    assert isinstance(found, Keep | Ignore)
-    return found.reason if isinstance(found, Ignore) else ""
+    decision = select(decode(body), selection)
+    assert isinstance(decision, Keep | Ignore)
+    return decision.reason if isinstance(decision, Ignore) else ""
 
 
 END = event("r", "COMPLETE", "10:00:30", inputs=["/scratch/a"], outputs=["/scratch/b"], application="app")
@@ -103,8 +103,12 @@ def test_an_excluded_event_is_stored_and_counts_as_skipped_with_its_reason() -> 
     storage = MemoryStorage()
     receipt = receive(storage, END, most_bytes=MEGABYTE, selection=EventFilter(jobs=GlobFilter(exclude=("app",))))
     assert receipt.ignored == "excluded by job"
-    found = status(storage)
-    assert (found.received, found.skipped, found.skipped_because) == (1, 1, {"excluded by job": 1})
+    current_status = status(storage)
+    assert (current_status.received, current_status.skipped, current_status.skipped_because) == (
+        1,
+        1,
+        {"excluded by job": 1},
+    )
 
 
 def published(paths: GlobFilter, *bodies: bytes) -> MemoryCatalog:
@@ -157,9 +161,9 @@ def test_lineage_goes_on_through_an_excluded_table_that_a_job_drops_again() -> N
         event("app", "COMPLETE", "10:03:00"),
     ]  # fmt: skip
     plain = published(GlobFilter(), *bodies)
-    hidden = published(GlobFilter(exclude=("/staging",)), *bodies)
-    assert hidden.processes == plain.processes
-    (process,) = hidden.processes.values()
+    filtered_catalog = published(GlobFilter(exclude=("/staging",)), *bodies)
+    assert filtered_catalog.processes == plain.processes
+    (process,) = filtered_catalog.processes.values()
     assert (process.inputs, process.outputs) == ((("fs_path", "file:///a"),), (("fs_path", "file:///b"),))
 
 
@@ -184,10 +188,10 @@ BASE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 
 
 def test_settings_are_read_as_lists_of_patterns() -> None:
-    given = {**BASE, "THROUGHLINE_EXCLUDE_JOBS": " nightly*, ,x ", "THROUGHLINE_INCLUDE_PATHS": "/lake/*"}
-    assert load(catalog=False, environment=given).jobs.exclude == ("nightly*", "x")
+    variables = {**BASE, "THROUGHLINE_EXCLUDE_JOBS": " nightly*, ,x ", "THROUGHLINE_INCLUDE_PATHS": "/lake/*"}
+    assert load(catalog=False, environment=variables).jobs.exclude == ("nightly*", "x")
     catalog = {"THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:1/api"}
-    assert load(catalog=True, environment={**given, **catalog}).paths.include == ("/lake/*",)
+    assert load(catalog=True, environment={**variables, **catalog}).paths.include == ("/lake/*",)
 
 
 def test_the_settings_for_paths_reach_the_publisher() -> None:

@@ -36,10 +36,10 @@ def test_a_run_is_the_union_of_its_events() -> None:
 
 def test_order_and_repetition_of_events_do_not_change_the_run() -> None:
     events = _merge_run()
-    whole = merge(events)
+    merged_run = merge(events)
     for order in itertools.permutations(events):
-        assert merge(order) == whole
-        assert merge([*order, *order, order[0]]) == whole
+        assert merge(order) == merged_run
+        assert merge([*order, *order, order[0]]) == merged_run
 
 
 def test_events_of_the_same_moment_have_one_order() -> None:
@@ -49,14 +49,14 @@ def test_events_of_the_same_moment_have_one_order() -> None:
         for n in range(6)
     ]
     events = [decoded("RUNNING", **content) for content in contents]
-    whole = merge(events)
+    merged_run = merge(events)
     for seed in range(50):
         random.Random(seed).shuffle(events)
-        assert merge(events) == whole
+        assert merge(events) == merged_run
 
 
 @pytest.mark.parametrize(
-    ("kinds", "ended"),
+    ("kinds", "expected_end"),
     [
         (["START"], None),
         (["START", "RUNNING", "OTHER"], None),
@@ -68,14 +68,14 @@ def test_events_of_the_same_moment_have_one_order() -> None:
         (["COMPLETE", "RUNNING"], "COMPLETE"),
     ],
 )
-def test_failing_beats_completing_in_any_order(kinds: list[str], ended: str | None) -> None:
+def test_failing_beats_completing_in_any_order(kinds: list[str], expected_end: str | None) -> None:
     events = [decoded(kind, minute=minute) for minute, kind in enumerate(kinds)]
-    assert {merge(order).ended for order in itertools.permutations(events)} == {ended}
+    assert {merge(order).ended for order in itertools.permutations(events)} == {expected_end}
 
 
 def test_the_stronger_end_does_not_depend_on_the_order() -> None:
-    for one, other in itertools.product([None, "COMPLETE", "ABORT", "FAIL"], repeat=2):
-        assert stronger_end(one, other) == stronger_end(other, one)
+    for first_end, other in itertools.product([None, "COMPLETE", "ABORT", "FAIL"], repeat=2):
+        assert stronger_end(first_end, other) == stronger_end(other, first_end)
 
 
 def test_the_application_is_taken_from_any_event_that_names_it() -> None:

@@ -120,11 +120,11 @@ NAMED_LIKE_NODES = (
 
 
 @pytest.mark.parametrize(
-    ("name", "parent", "application"), NAMED_LIKE_NODES, ids=[each[0] for each in NAMED_LIKE_NODES]
+    ("name", "parent", "application"), NAMED_LIKE_NODES, ids=[case[0] for case in NAMED_LIKE_NODES]
 )
 def test_an_application_may_be_called_like_a_node(name: str, parent: str, application: str) -> None:
-    found = split_job_name(name, parent)
-    assert (found[0], found[1].name) == (application, "merge")
+    name_parts = split_job_name(name, parent)
+    assert (name_parts[0], name_parts[1].name) == (application, "merge")
 
 
 def test_the_first_node_decides_not_the_target() -> None:
@@ -146,10 +146,10 @@ BEFORE_1_1 = (
 )
 
 
-@pytest.mark.parametrize(("name", "application", "operation"), BEFORE_1_1, ids=[each[0] for each in BEFORE_1_1])
+@pytest.mark.parametrize(("name", "application", "operation"), BEFORE_1_1, ids=[case[0] for case in BEFORE_1_1])
 def test_listeners_before_1_1_wrote_underscores_for_dots(name: str, application: str, operation: str) -> None:
-    found = split_job_name(name)
-    assert (found[0], found[1].name) == (application, operation)
+    name_parts = split_job_name(name)
+    assert (name_parts[0], name_parts[1].name) == (application, operation)
 
 
 UNKNOWN_NODES = (

@@ -30,33 +30,35 @@ class _Grown:
 
     def expression(self, columns: list[Json]) -> Json:
         function = self.chance.choice(["Add", "Concat", "Coalesce", "Sha2", "CaseWhen", ""])
-        one, other = self.chance.choice(columns), self.chance.choice([*columns, LITERAL])
+        operand, other = self.chance.choice(columns), self.chance.choice([*columns, LITERAL])
         if function == "CaseWhen":
-            return {"k": function, "branches": [[one, other]], "elseValue": LITERAL}
-        return call(function, one, other) if function else one
+            return {"k": function, "branches": [[operand, other]], "elseValue": LITERAL}
+        return call(function, operand, other) if function else operand
 
     def grow(self, depth: int) -> tuple[Json, list[Json]]:
         if depth == 0:
             return self.table()
-        left, columns = self.grow(depth - 1)
+        left_plan, columns = self.grow(depth - 1)
         if self.chance.random() < 0.4:
-            right, others = self.grow(depth - 1)
+            right, other_columns = self.grow(depth - 1)
             kind = self.chance.choice(_TWO_CHILDREN)
             if kind == "Join":
-                condition = call("EqualTo", columns[0], others[0])
-                sides: Json = {"left": left, "right": right, "joinType": {"k": "Inner"}, "condition": condition}
-                return self.plans.add(kind, **sides), [*columns, *others]
-            sides = {"children": [left, right]} if kind == "Union" else {"left": left, "right": right}
+                condition = call("EqualTo", columns[0], other_columns[0])
+                sides: Json = {"left": left_plan, "right": right, "joinType": {"k": "Inner"}, "condition": condition}
+                return self.plans.add(kind, **sides), [*columns, *other_columns]
+            sides = {"children": [left_plan, right]} if kind == "Union" else {"left": left_plan, "right": right}
             return self.plans.add(kind, **sides), columns
         kind, value = self.chance.choice(_ONE_CHILD), self.expression(columns)
         if kind in {"Project", "Aggregate", "Window"}:
-            made = alias(next(self.numbers), "made", value)
+            made_column = alias(next(self.numbers), "made", value)
             field = {"Project": "projectList", "Aggregate": "aggregateExpressions", "Window": "windowExpressions"}[kind]
-            grown = self.plans.add(kind, child=left, groupingExpressions=columns[:1], **{field: [made, *columns[:1]]})
-            own = {"k": "AttributeReference", "x": made["x"], "name": "made"}
-            return grown, [*columns, own] if kind == "Window" else [own, columns[0]]
+            grown = self.plans.add(
+                kind, child=left_plan, groupingExpressions=columns[:1], **{field: [made_column, *columns[:1]]}
+            )
+            own_attribute = {"k": "AttributeReference", "x": made_column["x"], "name": "made"}
+            return grown, [*columns, own_attribute] if kind == "Window" else [own_attribute, columns[0]]
         order = [{"k": "SortOrder", "child": value}]
-        return self.plans.add(kind, child=left, condition=value, order=order), columns
+        return self.plans.add(kind, child=left_plan, condition=value, order=order), columns
 
 
 def _document(seed: int) -> Json:
@@ -73,10 +75,12 @@ def _shuffled(document: Json, seed: int) -> Json:
 
     def moved(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: places[each] if key == "ref" else moved(each) for key, each in reversed(value.items())}
-        return [moved(each) for each in value] if isinstance(value, list) else value
+            return {
+                key: places[element] if key == "ref" else moved(element) for key, element in reversed(value.items())
+            }
+        return [moved(element) for element in value] if isinstance(value, list) else value
 
-    plans = [moved(each) for _, each in sorted(zip(places, document["plans"], strict=True), key=lambda pair: pair[0])]
+    plans = [moved(plan) for _, plan in sorted(zip(places, document["plans"], strict=True), key=lambda pair: pair[0])]
     return {**moved({**document, "plans": []}), "plans": plans}
 
 
@@ -115,11 +119,13 @@ def test_a_plan_referenced_twice_has_the_same_lineage_as_two_copies(seed: int) -
 @given(st.integers(0, 10**9))
 @settings(deadline=None)
 def test_every_source_is_a_column_of_an_input_table(seed: int) -> None:
-    found = read_plan(facet(_document(seed)))
-    known = {(merged_dataset.key, name) for merged_dataset in found.inputs for name in merged_dataset.columns}
-    (output,) = found.outputs
+    plan_lineage = read_plan(facet(_document(seed)))
+    known_columns = {
+        (merged_dataset.key, name) for merged_dataset in plan_lineage.inputs for name in merged_dataset.columns
+    }
+    (output,) = plan_lineage.outputs
     sources = [input_field for _, fields in output.fields for input_field in fields[0].input_fields or ()]
-    assert {((source.namespace, source.name), source.field) for source in (*sources, *output.rows)} <= known
+    assert {((source.namespace, source.name), source.field) for source in (*sources, *output.rows)} <= known_columns
 
 
 _JSON = st.recursive(
@@ -150,8 +156,15 @@ def test_any_document_is_read_or_refused(
     plans: list[tuple[str, dict[str, object], object, object]], frame: object
 ) -> None:
     listed = [
-        {**fields, "k": kind, "child": one, "query": {"ref": 1}, "children": [one, other], "projectList": [other]}
-        for kind, fields, one, other in plans
+        {
+            **fields,
+            "k": kind,
+            "child": child_plan,
+            "query": {"ref": 1},
+            "children": [child_plan, other],
+            "projectList": [other],
+        }
+        for kind, fields, child_plan, other in plans
     ]
     frames = [frame] if isinstance(frame, dict) else []
     document = {"root": {"ref": 0}, "plans": listed, "frames": frames, "jvm": []}

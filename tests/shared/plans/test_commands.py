@@ -103,17 +103,17 @@ def test_changing_rows_of_a_v2_table_in_place_gives_edges(command: Json, edges: 
 
     def filled(value: object) -> object:
         if isinstance(value, dict):
-            return {key: filled(each) for key, each in value.items()}
+            return {key: filled(element) for key, element in value.items()}
         if isinstance(value, list):
-            return [filled(each) for each in value]
+            return [filled(element) for element in value]
         return sides.get(value, value) if isinstance(value, str) else value
 
     plans.plans[0] = {**{key: filled(value) for key, value in command.items()}, **rewritten}
-    found = read_plan(facet(plans.document()))
-    assert [output.key for output in found.outputs] == [("file", "/target")]
-    assert edges_of(found.outputs[0]) == edges
-    assert [merged_dataset.name for merged_dataset in found.inputs] == ["/source"]
-    assert found.exact
+    plan_lineage = read_plan(facet(plans.document()))
+    assert [output.key for output in plan_lineage.outputs] == [("file", "/target")]
+    assert edges_of(plan_lineage.outputs[0]) == edges
+    assert [merged_dataset.name for merged_dataset in plan_lineage.inputs] == ["/source"]
+    assert plan_lineage.exact
 
 
 def test_commands_below_a_with_clause_read_its_queries() -> None:
@@ -123,23 +123,23 @@ def test_commands_below_a_with_clause_read_its_queries() -> None:
         plans.add(
             "InsertIntoHiveTable",
             table={"storage": {"locationUri": f"file:/{name}"}},
-            query=plans.project(plans.add("CTERelationRef", cteId=4, output=[X, Y]), chosen),
+            query=plans.project(plans.add("CTERelationRef", cteId=4, output=[X, Y]), selected_column),
         )
-        for name, chosen in (("one", X), ("two", Y))
+        for name, selected_column in (("one", X), ("two", Y))
     ]
     plans.plans[0] = {"k": "WithCTE", "plan": plans.add("Union", children=writes), "cteDefs": [definition]}
-    found = read_plan(facet(plans.document()))
-    assert {output.name: edges_of(output) for output in found.outputs} == {"/one": {"a>x"}, "/two": {"b>y"}}
-    assert found.exact
+    plan_lineage = read_plan(facet(plans.document()))
+    assert {output.name: edges_of(output) for output in plan_lineage.outputs} == {"/one": {"a>x"}, "/two": {"b>y"}}
+    assert plan_lineage.exact
 
 
 def test_loaded_files_are_an_input_whose_columns_are_not_known() -> None:
     plans = PlanBuilder()
     plans.plans[0] = {"k": "LoadDataCommand", "path": "file:/files", "table": {"k": "TableIdentifier", "table": "t"}}
-    found = read_plan(facet(plans.document()))
-    assert [merged_dataset.key for merged_dataset in found.inputs] == [("file", "/files")]
-    assert [output.key for output in found.outputs] == [NO_PLACE]
-    assert not found.exact
+    plan_lineage = read_plan(facet(plans.document()))
+    assert [merged_dataset.key for merged_dataset in plan_lineage.inputs] == [("file", "/files")]
+    assert [output.key for output in plan_lineage.outputs] == [NO_PLACE]
+    assert not plan_lineage.exact
 
 
 @pytest.mark.parametrize(
@@ -153,22 +153,22 @@ def test_loaded_files_are_an_input_whose_columns_are_not_known() -> None:
 def test_a_topic_of_kafka_is_named_by_the_first_server(options: Json, topics: list[tuple[str, str]]) -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A)
-    where = {"kafka.bootstrap.servers": "one:9092,two:9092", **options}
+    reader_options = {"kafka.bootstrap.servers": "one:9092,two:9092", **options}
     plans.plans[0] = {
         "k": "SaveIntoDataSourceCommand",
-        "options": where,
+        "options": reader_options,
         "query": plans.project(source, alias(9, "value", A)),
     }
-    found = read_plan(facet(plans.document()))
-    assert [output.key for output in found.outputs] == topics
-    assert edges_of(found.outputs[0]) == {"a>value"}
+    plan_lineage = read_plan(facet(plans.document()))
+    assert [output.key for output in plan_lineage.outputs] == topics
+    assert edges_of(plan_lineage.outputs[0]) == {"a>value"}
 
 
 def test_commands_that_move_no_data_write_nothing() -> None:
     plans = PlanBuilder()
     plans.plans[0] = {"k": "DropTable", "ifExists": True}
-    found = read_plan(facet(plans.document()))
-    assert (found.outputs, found.exact, found.unknown) == ((), False, ())
+    plan_lineage = read_plan(facet(plans.document()))
+    assert (plan_lineage.outputs, plan_lineage.exact, plan_lineage.unknown) == ((), False, ())
 
 
 TABLE: Json = {"k": "TableIdentifier", "table": "t", "database": "shop", "catalog": "spark_catalog"}
@@ -199,12 +199,12 @@ def test_a_clone_copies_every_column_of_its_source() -> None:
     plans = PlanBuilder()
     source = {"k": "CloneDeltaSource", "path": "file:/source", "columnNames": ["x", "y"]}
     clone = plans.add("CloneTableCommand", sourceTable=source, targetIdent={"k": "TableIdentifier", "table": "t"})
-    made = {"k": "CatalogTable", "storage": {"k": "CatalogStorageFormat", "locationUri": "file:/target"}}
-    plans.plans[0] = {"k": "CreateDeltaTableCommand", "table": made, "query": clone}
-    found = read_plan(facet(plans.document()))
-    assert found.exact
-    assert [merged_dataset.key for merged_dataset in found.inputs] == [("file", "/source")]
-    assert edges_of(found.outputs[0]) == {"x>x", "y>y"}
+    target_table = {"k": "CatalogTable", "storage": {"k": "CatalogStorageFormat", "locationUri": "file:/target"}}
+    plans.plans[0] = {"k": "CreateDeltaTableCommand", "table": target_table, "query": clone}
+    plan_lineage = read_plan(facet(plans.document()))
+    assert plan_lineage.exact
+    assert [merged_dataset.key for merged_dataset in plan_lineage.inputs] == [("file", "/source")]
+    assert edges_of(plan_lineage.outputs[0]) == {"x>x", "y>y"}
 
 
 @pytest.mark.parametrize("field", ["relation", "scan"])
@@ -212,9 +212,9 @@ def test_a_topic_is_read_by_the_options_of_its_relation_or_scan(field: str) -> N
     plans = PlanBuilder()
     options = {"kafka.bootstrap.servers": "one:9092", "subscribe": "a,b"}
     source = plans.add("LogicalRelation", **{field: {"k": "KafkaRelation", "options": options}}, output=[A])
-    found = read_plan(facet(plans.writing(plans.project(source, A))))
-    assert found.exact
-    assert {merged_dataset.key for merged_dataset in found.inputs} == {
+    plan_lineage = read_plan(facet(plans.writing(plans.project(source, A))))
+    assert plan_lineage.exact
+    assert {merged_dataset.key for merged_dataset in plan_lineage.inputs} == {
         ("kafka://one:9092", "a"),
         ("kafka://one:9092", "b"),
     }

@@ -37,26 +37,26 @@ VALUES: tuple[Any, ...] = (
 
 @cache
 def _documents() -> list[str]:
-    found = []
+    plan_texts = []
     for path in sorted(GOLDEN.glob("spark35-ol1.53-plan/*/events.jsonl")):
         for line in path.read_bytes().splitlines():
             plan = json.loads(line)["run"].get("facets", {}).get("throughline_plan", {}).get("plan")
             if plan:
-                found.append(gzip.decompress(base64.b64decode(plan)).decode())
-    return found
+                plan_texts.append(gzip.decompress(base64.b64decode(plan)).decode())
+    return plan_texts
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
     """Each place in a document: its container and its key."""
-    found: list[tuple[Any, Any]] = []
+    places: list[tuple[Any, Any]] = []
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        keys = each.keys() if isinstance(each, dict) else range(len(each)) if isinstance(each, list) else ()
+        node = waiting.pop()
+        keys = node.keys() if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
         for key in keys:
-            found.append((each, key))
-            waiting.append(each[key])
-    return found
+            places.append((node, key))
+            waiting.append(node[key])
+    return places
 
 
 def _damaged(seed: int) -> PlanFacet:
@@ -73,11 +73,11 @@ def _damaged(seed: int) -> PlanFacet:
 
 @pytest.mark.parametrize("start", range(0, SEEDS, 100))
 def test_a_damaged_plan_is_read_or_refused_as_unreadable(start: int) -> None:
-    read = 0
+    read_count = 0
     for seed in range(start, start + 100):
         try:
             read_plan(_damaged(seed))
-            read += 1
+            read_count += 1
         except UnreadablePlan:
             continue
-    assert read > 0, "some damage does no harm"
+    assert read_count > 0, "some damage does no harm"

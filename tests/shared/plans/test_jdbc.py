@@ -61,7 +61,7 @@ def _reading(text: str, *columns: Json, url: str = URL) -> PlanLineage:
 
 
 @pytest.mark.parametrize(
-    ("text", "found", "exact"),
+    ("text", "expected_edges", "exact"),
     [
         ("public.orders", {"a>a", "b>b"}, True),
         ("(SELECT x AS a, y + ? AS b FROM public.orders WHERE z > ?) q", {"x>a", "y>b", "z?"}, True),
@@ -81,9 +81,9 @@ def _reading(text: str, *columns: Json, url: str = URL) -> PlanLineage:
         ("(SELECT FROM WHERE", set(), False),
     ],
 )
-def test_the_columns_of_a_query_are_read_from_its_text(text: str, found: set[str], exact: bool) -> None:
+def test_the_columns_of_a_query_are_read_from_its_text(text: str, expected_edges: set[str], exact: bool) -> None:
     lineage = _reading(text, A, B)
-    assert edges_of(lineage.outputs[0]) == found
+    assert edges_of(lineage.outputs[0]) == expected_edges
     assert lineage.exact is exact
 
 

@@ -26,7 +26,7 @@ MASKED_CODE = FlowStep(direct=True, subtype=OPAQUE, masked=True)
 
 
 @pytest.mark.parametrize(
-    ("before", "step", "both"),
+    ("step_before", "step", "expected_step"),
     [
         (COPY, IN_CODE, IN_CODE),
         (CHANGE, IN_CODE, IN_CODE),
@@ -46,8 +46,10 @@ MASKED_CODE = FlowStep(direct=True, subtype=OPAQUE, masked=True)
         (IN_WINDOW, IN_CODE, IN_WINDOW),
     ],
 )
-def test_a_way_through_code_is_opaque_and_no_longer_masked(before: FlowStep, step: FlowStep, both: FlowStep) -> None:
-    assert after(step, before) == both
+def test_a_way_through_code_is_opaque_and_no_longer_masked(
+    step_before: FlowStep, step: FlowStep, expected_step: FlowStep
+) -> None:
+    assert after(step, step_before) == expected_step
 
 
 def test_steps_of_values_are_one_however_they_are_taken_together() -> None:
@@ -56,22 +58,22 @@ def test_steps_of_values_are_one_however_they_are_taken_together() -> None:
         assert after(three, after(two, flow_step)) == after(after(three, two), flow_step)
 
 
-def _through_code(*before: Json, after_it: tuple[Json, ...] = ()) -> set[str]:
+def _through_code(*columns_before: Json, after_it: tuple[Json, ...] = ()) -> set[str]:
     """The edges of `SELECT before`, then `mapInPandas` with the output x, then `SELECT after_it`."""
     plans = PlanBuilder()
-    chosen = plans.project(plans.table("file:/in", A, B, C), *before)
-    code = plans.add("MapInPandas", functionExpr=call("PythonUDF", *_ids(before)), output=[X], child=chosen)
+    projection = plans.project(plans.table("file:/in", A, B, C), *columns_before)
+    code = plans.add("MapInPandas", functionExpr=call("PythonUDF", *_ids(columns_before)), output=[X], child=projection)
     lineage = read_plan(facet(plans.writing(plans.project(code, *after_it) if after_it else code)))
     assert lineage.exact
     return edges_of(lineage.outputs[0])
 
 
 def _ids(named: tuple[Json, ...]) -> list[Json]:
-    return [column(each["x"][0], each["name"]) for each in named]
+    return [column(expression["x"][0], expression["name"]) for expression in named]
 
 
 @pytest.mark.parametrize(
-    ("before", "after_it", "edges"),
+    ("columns_before", "after_it", "edges"),
     [
         ((A, B), (), {"a~x", "b~x"}),
         ((alias(50, "s", call("Add", A, B)),), (), {"a~x", "b~x"}),
@@ -82,9 +84,9 @@ def _ids(named: tuple[Json, ...]) -> list[Json]:
     ],
 )
 def test_what_stands_before_and_after_code_counts(
-    before: tuple[Json, ...], after_it: tuple[Json, ...], edges: set[str]
+    columns_before: tuple[Json, ...], after_it: tuple[Json, ...], edges: set[str]
 ) -> None:
-    assert _through_code(*before, after_it=after_it) == edges
+    assert _through_code(*columns_before, after_it=after_it) == edges
 
 
 def test_a_column_that_code_does_not_read_is_no_source() -> None:

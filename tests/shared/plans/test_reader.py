@@ -81,8 +81,8 @@ def test_an_expression_gives_its_column_edges(expression: Json, edges: set[str])
     assert _project(alias(50, "o", expression) if expression is not A else {**A, "name": "o"}) == edges
 
 
-def _aggregated(function: Json, **more: object) -> Json:
-    return alias(50, "o", {"k": "AggregateExpression", "aggregateFunction": function, **more})
+def _aggregated(function: Json, **fields: object) -> Json:
+    return alias(50, "o", {"k": "AggregateExpression", "aggregateFunction": function, **fields})
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_an_aggregate_gives_its_column_edges(expression: Json, edges: set[str]) 
 
 def _two(kind: str, **fields: object) -> tuple[set[str], PlanLineage]:
     plans = PlanBuilder()
-    left, right = plans.table("file:/left", A, B), plans.table("file:/right", X, Y)
-    sides: Json = {"children": [left, right]} if kind == "Union" else {"left": left, "right": right}
+    left_table, right = plans.table("file:/left", A, B), plans.table("file:/right", X, Y)
+    sides: Json = {"children": [left_table, right]} if kind == "Union" else {"left": left_table, "right": right}
     plan_lineage = _read(plans.writing(plans.add(kind, **sides, **fields)))
     return edges_of(plan_lineage.outputs[0]), plan_lineage
 
@@ -163,8 +163,8 @@ def _two(kind: str, **fields: object) -> tuple[set[str], PlanLineage]:
     ],
 )
 def test_a_plan_of_two_sources_gives_its_column_edges(kind: str, fields: Json, edges: set[str]) -> None:
-    found, lineage = _two(kind, **fields)
-    assert found == edges
+    found_edges, lineage = _two(kind, **fields)
+    assert found_edges == edges
     assert lineage.exact
     assert {merged_dataset.name for merged_dataset in lineage.inputs} == {"/left", "/right"}
 
@@ -204,9 +204,9 @@ def test_a_plan_of_two_sources_gives_its_column_edges(kind: str, fields: Json, e
 )
 def test_a_plan_of_one_source_gives_its_column_edges(kind: str, fields: Json, edges: set[str]) -> None:
     plans = PlanBuilder()
-    found = _read(plans.writing(plans.add(kind, child=plans.table("file:/in", A, B), **fields)))
-    assert edges_of(found.outputs[0]) == edges
-    assert found.exact
+    plan_lineage = _read(plans.writing(plans.add(kind, child=plans.table("file:/in", A, B), **fields)))
+    assert edges_of(plan_lineage.outputs[0]) == edges
+    assert plan_lineage.exact
 
 
 def test_a_scalar_subquery_gives_value_edges_and_condition_edges() -> None:
@@ -215,9 +215,9 @@ def test_a_scalar_subquery_gives_value_edges_and_condition_edges() -> None:
     inner = plans.add("Filter", condition=call("EqualTo", X, outer), child=plans.table("file:/right", X, Y))
     value = {"k": "ScalarSubquery", "plan": plans.project(inner, Y)}
     query = plans.project(plans.table("file:/left", A), A, alias(50, "o", value))
-    found = _read(plans.writing(query))
-    assert edges_of(found.outputs[0]) == {"a>a", "y>o", "x?o", "a?o"}
-    assert {merged_dataset.name for merged_dataset in found.inputs} == {"/left", "/right"}
+    plan_lineage = _read(plans.writing(query))
+    assert edges_of(plan_lineage.outputs[0]) == {"a>a", "y>o", "x?o", "a?o"}
+    assert {merged_dataset.name for merged_dataset in plan_lineage.inputs} == {"/left", "/right"}
 
 
 def test_exists_gives_conditions_only() -> None:
@@ -240,9 +240,9 @@ def test_a_lateral_join_has_conditions_over_both_sides() -> None:
         joinType={"k": "LeftOuter"},
         condition=call("GreaterThan", Y, B),
     )
-    found = _read(plans.writing(plans.project(joined, A, Y)))
-    assert edges_of(found.outputs[0]) == {"a>a", "y>y", "x?", "a?", "y?", "b?"}
-    assert found.exact
+    plan_lineage = _read(plans.writing(plans.project(joined, A, Y)))
+    assert edges_of(plan_lineage.outputs[0]) == {"a>a", "y>y", "x?", "a?", "y?", "b?"}
+    assert plan_lineage.exact
 
 
 def test_a_query_of_a_with_clause_is_read_through_its_references() -> None:
@@ -256,42 +256,45 @@ def test_a_query_of_a_with_clause_is_read_through_its_references() -> None:
 
 def test_the_lineage_of_a_recursive_query_reaches_a_fixed_point() -> None:
     plans = PlanBuilder()
-    again = plans.add("UnionLoopRef", loopId=3, output=[X])
-    step = plans.project(plans.add("Filter", condition=X, child=again), X)
+    loop_reference = plans.add("UnionLoopRef", loopId=3, output=[X])
+    step = plans.project(plans.add("Filter", condition=X, child=loop_reference), X)
     loop = plans.add("UnionLoop", id=3, anchor=plans.project(plans.table("file:/in", A), A), recursion=step)
-    found = _read(plans.writing(loop))
-    assert edges_of(found.outputs[0]) == {"a>a", "a?"}
-    assert found.exact
+    plan_lineage = _read(plans.writing(loop))
+    assert edges_of(plan_lineage.outputs[0]) == {"a>a", "a?"}
+    assert plan_lineage.exact
 
 
 @pytest.mark.parametrize("wide", [7, 40])
 def test_a_recursive_query_that_moves_values_between_columns_reaches_a_fixed_point(wide: int) -> None:
     plans = PlanBuilder()
-    below = [column(100 + number, f"c{number}") for number in range(wide)]
-    before = [column(200 + number, f"c{number}") for number in range(wide)]
-    again = plans.add("UnionLoopRef", loopId=3, output=before)
-    moved = [alias(300 + number, f"c{number}", call("Upper", each)) for number, each in enumerate(before[1:])]
-    step = plans.project(again, *moved, alias(399, "last", LITERAL))
-    loop = plans.add("UnionLoop", id=3, anchor=plans.table("file:/in", *below), recursion=step)
-    found = _read(plans.writing(plans.project(loop, alias(50, "o", below[0]))))
-    assert edges_of(found.outputs[0]) == {f"c{number}>o" for number in range(wide)}
-    assert found.exact
+    anchor_columns = [column(100 + number, f"c{number}") for number in range(wide)]
+    loop_columns = [column(200 + number, f"c{number}") for number in range(wide)]
+    loop_reference = plans.add("UnionLoopRef", loopId=3, output=loop_columns)
+    moved = [
+        alias(300 + number, f"c{number}", call("Upper", loop_column))
+        for number, loop_column in enumerate(loop_columns[1:])
+    ]
+    step = plans.project(loop_reference, *moved, alias(399, "last", LITERAL))
+    loop = plans.add("UnionLoop", id=3, anchor=plans.table("file:/in", *anchor_columns), recursion=step)
+    plan_lineage = _read(plans.writing(plans.project(loop, alias(50, "o", anchor_columns[0]))))
+    assert edges_of(plan_lineage.outputs[0]) == {f"c{number}>o" for number in range(wide)}
+    assert plan_lineage.exact
 
 
 def test_a_recursive_query_with_its_own_output_ids_is_read() -> None:
     plans = PlanBuilder()
-    again = plans.add("UnionLoopRef", loopId=3, output=[X])
-    first, step = plans.project(plans.table("file:/in", A), A), plans.project(again, X)
+    loop_reference = plans.add("UnionLoopRef", loopId=3, output=[X])
+    first, step = plans.project(plans.table("file:/in", A), A), plans.project(loop_reference, X)
     loop = plans.add("UnionLoop", id=3, anchor=first, recursion=step, outputAttrIds=[[77, 0]])
-    found = _read(plans.writing(plans.project(loop, alias(50, "o", column(77, "a")))))
-    assert edges_of(found.outputs[0]) == {"a>o"}
-    assert found.exact
+    plan_lineage = _read(plans.writing(plans.project(loop, alias(50, "o", column(77, "a")))))
+    assert edges_of(plan_lineage.outputs[0]) == {"a>o"}
+    assert plan_lineage.exact
 
 
 def test_a_frame_has_the_lineage_of_the_plan_that_made_it() -> None:
     plans = PlanBuilder()
-    before = plans.add("Filter", condition=B, child=plans.table("file:/in", A, B))
-    plans.frames.append({"output": [A, B], "plan": before})
+    frame_plan = plans.add("Filter", condition=B, child=plans.table("file:/in", A, B))
+    plans.frames.append({"output": [A, B], "plan": frame_plan})
     rows = plans.add("LogicalRDD", output=[A, B])
     assert edges_of(_read(plans.writing(plans.project(rows, A))).outputs[0]) == {"a>a", "b?"}
 
@@ -299,9 +302,9 @@ def test_a_frame_has_the_lineage_of_the_plan_that_made_it() -> None:
 def test_two_frames_with_the_same_columns_are_not_exact() -> None:
     """One filtered by `b`, and one of it filtered by `a`: the rows may be of either."""
     plans = PlanBuilder()
-    one = plans.add("Filter", condition=B, child=plans.table("file:/in", A, B))
+    first_plan = plans.add("Filter", condition=B, child=plans.table("file:/in", A, B))
     other = plans.add("Filter", condition=A, child=plans.add("LogicalRDD", output=[A, B]))
-    plans.frames += [{"output": [A, B], "plan": one}, {"output": [A, B], "plan": other}]
+    plans.frames += [{"output": [A, B], "plan": first_plan}, {"output": [A, B], "plan": other}]
     rows = plans.add("LogicalRDD", output=[A, B])
     assert not _read(plans.writing(plans.project(rows, A))).exact
 
@@ -315,18 +318,18 @@ def test_a_frame_that_is_made_of_itself_is_not_exact() -> None:
 
 def test_unknown_nodes_are_counted_and_the_lineage_is_not_exact() -> None:
     plans = PlanBuilder()
-    found = _read(plans.writing(plans.add("ShuffleEdge", child=plans.table("file:/in", A))))
-    assert (found.exact, found.unknown) == (False, (("ShuffleEdge", 1),))
+    plan_lineage = _read(plans.writing(plans.add("ShuffleEdge", child=plans.table("file:/in", A))))
+    assert (plan_lineage.exact, plan_lineage.unknown) == (False, (("ShuffleEdge", 1),))
     plans = PlanBuilder()
-    found = _read(plans.writing(plans.add("LogicalRDD", output=[A])))
-    assert (found.exact, found.unknown) == (False, ((MADE_BY_CODE, 1),))
+    plan_lineage = _read(plans.writing(plans.add("LogicalRDD", output=[A])))
+    assert (plan_lineage.exact, plan_lineage.unknown) == (False, ((MADE_BY_CODE, 1),))
 
 
 def test_rows_created_in_the_driver_give_no_input() -> None:
     plans = PlanBuilder()
-    found = _read(plans.writing(plans.add("LocalRelation", output=[A])))
-    assert (found.exact, found.inputs, found.outputs[0].fields) == (True, (), ())
-    assert found.rows_from == ("made on the driver (createDataFrame, VALUES, a list)",)
+    plan_lineage = _read(plans.writing(plans.add("LocalRelation", output=[A])))
+    assert (plan_lineage.exact, plan_lineage.inputs, plan_lineage.outputs[0].fields) == (True, (), ())
+    assert plan_lineage.rows_from == ("made on the driver (createDataFrame, VALUES, a list)",)
 
 
 def test_a_merge_gives_value_edges_and_condition_edges() -> None:
@@ -340,9 +343,9 @@ def test_a_merge_gives_value_edges_and_condition_edges() -> None:
         "condition": call("EqualTo", A, X),
         "matchedClauses": [{"k": "DeltaMergeIntoMatchedUpdateClause", "condition": Y, "actions": [action]}],
     }
-    found = _read(plans.document())
-    assert edges_of(found.outputs[0]) == {"y>b", "x?", "y?"}
-    assert [merged_dataset.name for merged_dataset in found.inputs] == ["/source"]
+    plan_lineage = _read(plans.document())
+    assert edges_of(plan_lineage.outputs[0]) == {"y>b", "x?", "y?"}
+    assert [merged_dataset.name for merged_dataset in plan_lineage.inputs] == ["/source"]
 
 
 @pytest.mark.parametrize(
@@ -380,8 +383,8 @@ def test_columns_of_a_table_are_found_by_name_or_by_position(by_name: Json, edge
 def test_a_union_of_commands_has_all_their_outputs() -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A)
-    both = [plans.add("InsertIntoHadoopFsRelationCommand", outputPath=f"file:/{n}", query=source) for n in "ab"]
-    plans.plans[0] = {"k": "Union", "children": both}
+    commands = [plans.add("InsertIntoHadoopFsRelationCommand", outputPath=f"file:/{n}", query=source) for n in "ab"]
+    plans.plans[0] = {"k": "Union", "children": commands}
     assert [output.name for output in _read(plans.document()).outputs] == ["/a", "/b"]
 
 
@@ -397,8 +400,8 @@ def test_an_expression_as_deep_as_a_sum_of_450_columns_is_read() -> None:
     plans = PlanBuilder()
     columns = [column(number, f"c{number}") for number in range(450)]
     total = columns[0]
-    for each in columns[1:]:
-        total = {"k": "Add", "left": total, "right": each}
+    for addend in columns[1:]:
+        total = {"k": "Add", "left": total, "right": addend}
     (output,) = _read(plans.writing(plans.project(plans.table("file:/in", *columns), alias(999, "t", total)))).outputs
     assert edges_of(output) == {f"c{number}>t" for number in range(450)}
 
@@ -408,8 +411,8 @@ def _multiplied() -> Json:
     plans = PlanBuilder()
     query = plans.table("file:/in", A)
     for number in range(40):
-        again = plans.add("UnionLoopRef", loopId=number, output=[A])
-        query = plans.add("UnionLoop", id=number, children=[query, plans.project(again, A)])
+        loop_reference = plans.add("UnionLoopRef", loopId=number, output=[A])
+        query = plans.add("UnionLoop", id=number, children=[query, plans.project(loop_reference, A)])
     return plans.writing(query)
 
 
@@ -418,7 +421,7 @@ def _of_subqueries() -> Json:
     plans = PlanBuilder()
     query = plans.table("file:/in", A)
     for _ in range(40):
-        twice = [alias(50 + each, "o", {"k": "ScalarSubquery", "plan": query}) for each in range(2)]
+        twice = [alias(50 + index, "o", {"k": "ScalarSubquery", "plan": query}) for index in range(2)]
         query = plans.project(plans.table("file:/in", A), *twice)
     return plans.writing(query)
 

@@ -11,12 +11,12 @@ S, E, F = column(20, "s"), column(21, "e"), column(22, "f")
 
 def structure(*values: Json) -> Json:
     """A structure made on the spot: names and values by turns."""
-    return call("CreateNamedStruct", *(each for value in values for each in (LITERAL, value)))
+    return call("CreateNamedStruct", *(operand for value in values for operand in (LITERAL, value)))
 
 
-def field(of: Json, ordinal: int) -> Json:
+def field(child: Json, ordinal: int) -> Json:
     """A field of a structure."""
-    return {"k": "GetStructField", "child": of, "ordinal": ordinal}
+    return {"k": "GetStructField", "child": child, "ordinal": ordinal}
 
 
 def array(*elements: Json) -> Json:
@@ -43,8 +43,8 @@ def _edges(plans: PlanBuilder, query: Json) -> set[str]:
 )
 def test_a_field_of_a_structure_made_below_has_its_own_sources(structured: Json, part: Json, edges: set[str]) -> None:
     plans = PlanBuilder()
-    below = plans.project(plans.table("file:/in", A, B, C), alias(20, "s", structured))
-    renamed = plans.project(plans.add("SubqueryAlias", child=below), alias(20, "s", S))
+    inner_plan = plans.project(plans.table("file:/in", A, B, C), alias(20, "s", structured))
+    renamed = plans.project(plans.add("SubqueryAlias", child=inner_plan), alias(20, "s", S))
     assert _edges(plans, plans.project(renamed, alias(30, "o", part))) == edges
 
 
@@ -54,7 +54,7 @@ def test_the_source_of_a_field_of_a_table_column_is_the_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("generator", "made", "edges"),
+    ("generator", "generated_columns", "edges"),
     [
         (call("Stack", LITERAL, A, B, B, C), [E, F], {"a>e", "b>e", "b>f", "c>f"}),
         ({"k": "Explode", "child": array(A, B)}, [E], {"a>e", "b>e"}),
@@ -64,12 +64,14 @@ def test_the_source_of_a_field_of_a_table_column_is_the_column() -> None:
         ({"k": "Explode", "child": C}, [E], {"c>e"}),
     ],
 )
-def test_generated_columns_have_the_sources_of_the_rows(generator: Json, made: list[Json], edges: set[str]) -> None:
+def test_generated_columns_have_the_sources_of_the_rows(
+    generator: Json, generated_columns: list[Json], edges: set[str]
+) -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A, B, C)
-    below = plans.add("Generate", generator=generator, generatorOutput=made, child=source)
-    found = _edges(plans, plans.project(below, *made))
-    assert {each for each in found if not each.endswith("?")} == edges
+    inner_plan = plans.add("Generate", generator=generator, generatorOutput=generated_columns, child=source)
+    found_edges = _edges(plans, plans.project(inner_plan, *generated_columns))
+    assert {edge for edge in found_edges if not edge.endswith("?")} == edges
 
 
 def collected(value: Json, function: str = "CollectList", **fields: Json) -> Json:
@@ -87,9 +89,9 @@ def function(body: Json, *variables: Json) -> Json:
     return {"k": "LambdaFunction", "function": body, "arguments": [*variables]}
 
 
-def fields_of(of: Json, ordinal: int) -> Json:
+def fields_of(child: Json, ordinal: int) -> Json:
     """A field of each element of an array."""
-    return {"k": "GetArrayStructFields", "child": of, "ordinal": ordinal, "field": {"k": "StructField", "name": "f"}}
+    return {"k": "GetArrayStructFields", "child": child, "ordinal": ordinal, "field": {"k": "StructField", "name": "f"}}
 
 
 V, W = variable(40), variable(41)
@@ -195,8 +197,8 @@ ZIPPED = call("ArraysZip", A, B)
 )
 def test_a_field_of_an_arrays_elements_has_its_own_sources(structured: Json, part: Json, edges: set[str]) -> None:
     plans = PlanBuilder()
-    below = plans.project(plans.table("file:/in", A, B, C), alias(20, "s", structured), A, B, C)
-    assert _edges(plans, plans.project(below, alias(30, "o", part))) == edges
+    inner_plan = plans.project(plans.table("file:/in", A, B, C), alias(20, "s", structured), A, B, C)
+    assert _edges(plans, plans.project(inner_plan, alias(30, "o", part))) == edges
 
 
 def test_the_branches_of_a_union_keep_the_fields_of_elements_apart() -> None:
@@ -215,13 +217,13 @@ def test_a_deep_nest_of_expressions_counts_as_a_whole() -> None:
     for _ in range(100):
         nest = {"k": "If", "predicate": LITERAL, "trueValue": nest, "falseValue": LITERAL}
     plans = PlanBuilder()
-    below = plans.project(plans.table("file:/in", A, B), alias(20, "s", nest))
-    assert _edges(plans, plans.project(below, alias(30, "o", field(S, 0)))) == {"a>o", "b>o"}
+    inner_plan = plans.project(plans.table("file:/in", A, B), alias(20, "s", nest))
+    assert _edges(plans, plans.project(inner_plan, alias(30, "o", field(S, 0)))) == {"a>o", "b>o"}
 
 
 def test_exploding_an_array_of_structures_gives_exact_field_sources() -> None:
     plans = PlanBuilder()
     source = plans.table("file:/in", A, B, C)
     pairs = {"k": "Explode", "child": array(structure(A, B), structure(LITERAL, C))}
-    below = plans.add("Generate", generator=pairs, generatorOutput=[E], child=source)
-    assert _edges(plans, plans.project(below, alias(30, "o", field(E, 1)))) == {"b>o", "c>o"}
+    inner_plan = plans.add("Generate", generator=pairs, generatorOutput=[E], child=source)
+    assert _edges(plans, plans.project(inner_plan, alias(30, "o", field(E, 1)))) == {"b>o", "c>o"}

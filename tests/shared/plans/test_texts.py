@@ -12,8 +12,8 @@ from tests.support.plans import LITERAL, Json, PlanBuilder, alias, call, column,
 A, B, C = column(1, "a"), column(2, "b"), column(3, "c")
 
 
-def pair(kind: str, left: Json, right: Json) -> Json:
-    return {"k": kind, "left": left, "right": right}
+def pair(kind: str, left_side: Json, right: Json) -> Json:
+    return {"k": kind, "left": left_side, "right": right}
 
 
 SUM = pair("Add", A, B)
@@ -78,9 +78,9 @@ def test_a_column_of_an_inner_query_is_replaced_by_its_expression() -> None:
 
 def test_the_text_of_a_union_column_joins_the_texts_of_its_branches() -> None:
     plans = PlanBuilder()
-    left = plans.project(plans.table("file:/left", A), alias(50, "o", call("Upper", A)))
+    left_plan = plans.project(plans.table("file:/left", A), alias(50, "o", call("Upper", A)))
     right = plans.project(plans.table("file:/right", B), alias(51, "o", B))
-    assert described(plans.writing(plans.add("Union", children=[left, right]))) == {"o": {"b; upper(a)"}}
+    assert described(plans.writing(plans.add("Union", children=[left_plan, right]))) == {"o": {"b; upper(a)"}}
 
 
 def described(document: Json) -> dict[str, set[str]]:
@@ -124,13 +124,13 @@ REAL = {
 
 
 def test_real_plans_give_the_expected_texts() -> None:
-    found: set[str] = set()
+    found_texts: set[str] = set()
     for path in sorted(CAPTURES.glob("*/events.jsonl")):
         for line in path.read_bytes().splitlines():
             event = decode(line).body
             plan = event.run.facets.plan if event and event.run.facets else None
             for output in read_plan(plan).outputs if plan and plan.plan else ():
-                found |= {
+                found_texts |= {
                     step.description
                     for _, fields in output.fields
                     for field in fields
@@ -138,4 +138,4 @@ def test_real_plans_give_the_expected_texts() -> None:
                     for step in source.transformations or ()
                     if step.description
                 }
-    assert found >= REAL
+    assert found_texts >= REAL

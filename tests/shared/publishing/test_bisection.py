@@ -18,7 +18,7 @@ def run(items: Sequence[int], poison: set[int], *, partial: bool) -> tuple[list[
     calls, accepted, blamed = [], set[int](), set[int]()
     while call := bisection.next_call():
         calls.append(call)
-        bad = [each for each in call if each in poison]
+        bad = [item for item in call if item in poison]
         refused = bad if partial else list(call) if bad else []
         accepted |= set(call) - set(refused)
         blamed |= set(refused) if len(call) == 1 else set()

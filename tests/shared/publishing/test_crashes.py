@@ -37,8 +37,8 @@ WAIT = timedelta(minutes=4)
 class Fatal:
     """A store or catalog whose user is killed at its nth call of all (`left`), before or after that takes effect."""
 
-    def __init__(self, real: Any, left: list[int], *, after: bool) -> None:
-        self._real, self._left, self._after = real, left, after
+    def __init__(self, real: Any, call_budget: list[int], *, dies_after: bool) -> None:
+        self._real, self._left, self._after = real, call_budget, dies_after
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._real, name)
@@ -60,14 +60,14 @@ class Fatal:
 
 
 def job(
-    run: str, *columns: tuple[str, str], read: str = "/source", sink: str = "/sink", minute: float = 0, **more: Any
+    run: str, *columns: tuple[str, str], read: str = "/source", sink: str = "/sink", minute: float = 0, **fields: Any
 ) -> bytes:
     """A run that copies a column and reports columns of what it reads."""
     schema = {"fields": [{"name": name, "type": kind} for name, kind in columns]}
     copied = lineage({"x": [source(read, "x", IDENTITY)]})
     return packed(
         body(
-            more.pop("kind", "COMPLETE"),
+            fields.pop("kind", "COMPLETE"),
             run=run,
             application=f"{run} application",
             app_name=sink,
@@ -119,29 +119,35 @@ def ends(storage: MemoryStorage, catalog: MemoryCatalog) -> tuple[Any, ...]:
         if entry.state is LedgerState.WRITTEN
     }
     reports = {record.own: (record.reports, record.changes) for record in all_assets(storage)}
-    used = {key for process in catalog.processes.values() for key in (*process.inputs, *process.outputs)}
-    return catalog.processes, {key: lasting_asset(catalog.assets[key]) for key in used}, ledger, reports
+    used_keys = {key for process in catalog.processes.values() for key in (*process.inputs, *process.outputs)}
+    return catalog.processes, {key: lasting_asset(catalog.assets[key]) for key in used_keys}, ledger, reports
 
 
 def expected() -> tuple[tuple[Any, ...], int]:
     """The end of a history without a crash, and its number of calls."""
-    storage, catalog, clock, left = MemoryStorage(), MemoryCatalog(), Clock(), [10**9]
+    storage, catalog, clock, call_budget = MemoryStorage(), MemoryCatalog(), Clock(), [10**9]
     storage = MemoryStorage(clock=clock.seconds)
-    publish_rounds(Fatal(storage, left, after=True), Fatal(catalog, left, after=True), clock, HISTORY, storage)
+    publish_rounds(
+        Fatal(storage, call_budget, dies_after=True),
+        Fatal(catalog, call_budget, dies_after=True),
+        clock,
+        HISTORY,
+        storage,
+    )
     calm(storage, catalog, clock)
-    return ends(storage, catalog), 10**9 - left[0]
+    return ends(storage, catalog), 10**9 - call_budget[0]
 
 
 END, CALLS = expected()
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_publisher_that_is_killed_at_any_call_changes_nothing_in_the_end(*, after: bool) -> None:
+@pytest.mark.parametrize("dies_after", [False, True], ids=["before", "after"])
+def test_a_publisher_that_is_killed_at_any_call_changes_nothing_in_the_end(*, dies_after: bool) -> None:
     assert CALLS > 50
     for number in range(1, CALLS + 1):
         clock = Clock()
-        storage, catalog, left = MemoryStorage(clock=clock.seconds), MemoryCatalog(), [number]
-        fatal = Fatal(storage, left, after=after), Fatal(catalog, left, after=after)
+        storage, catalog, call_budget = MemoryStorage(clock=clock.seconds), MemoryCatalog(), [number]
+        fatal = Fatal(storage, call_budget, dies_after=dies_after), Fatal(catalog, call_budget, dies_after=dies_after)
         rounds = list(HISTORY)
         while rounds:
             try:

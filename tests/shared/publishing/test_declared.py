@@ -43,29 +43,29 @@ def catalog(request: pytest.FixtureRequest) -> tuple[Catalog, Attributes]:
 
 def _process(catalog: Catalog) -> AssetKey:
     """The only process."""
-    (found,) = (node for node in catalog.ours() if node.type == PROCESS_TYPE)
-    return found.type, found.qualified_name
+    (process_node,) = (node for node in catalog.ours() if node.type == PROCESS_TYPE)
+    return process_node.type, process_node.qualified_name
 
 
 def test_a_placeholder_has_the_last_declared_owner_and_description(catalog: tuple[Catalog, Attributes]) -> None:
-    storage, (written_catalog, read) = MemoryStorage(), catalog
+    storage, (written_catalog, reader) = MemoryStorage(), catalog
     run(storage, written_catalog, _copy(1, owner="team:sales", text="Totals by day."))
-    assert lasting_text(read(OUT)["description"]) == f"{PLACED} Totals by day. {owned_by('team:sales')}"
-    assert read(OUT)["owner"] == "team:sales"
-    assert not read(IN).get("owner")
+    assert lasting_text(reader(OUT)["description"]) == f"{PLACED} Totals by day. {owned_by('team:sales')}"
+    assert reader(OUT)["owner"] == "team:sales"
+    assert not reader(IN).get("owner")
     run(storage, written_catalog, _copy(2, owner="team:finance", text="Totals by month."))
-    assert lasting_text(read(OUT)["description"]) == f"{PLACED} Totals by month. {owned_by('team:finance')}"
-    assert read(OUT)["owner"] == "team:finance"
+    assert lasting_text(reader(OUT)["description"]) == f"{PLACED} Totals by month. {owned_by('team:finance')}"
+    assert reader(OUT)["owner"] == "team:finance"
     run(storage, written_catalog, _copy(3))
-    assert not read(OUT).get("owner")
-    assert lasting_text(read(OUT)["description"]) == PLACED
+    assert not reader(OUT).get("owner")
+    assert lasting_text(reader(OUT)["description"]) == PLACED
 
 
 def test_a_run_without_declarations_writes_the_usual_description(catalog: tuple[Catalog, Attributes]) -> None:
-    storage, (written, read) = MemoryStorage(), catalog
-    run(storage, written, _copy(1))
-    assert lasting_text(read(OUT)["description"]) == PLACED
-    assert not read(OUT).get("owner")
+    storage, (written_catalog, reader) = MemoryStorage(), catalog
+    run(storage, written_catalog, _copy(1))
+    assert lasting_text(reader(OUT)["description"]) == PLACED
+    assert not reader(OUT).get("owner")
 
 
 def test_an_owner_that_people_set_stays(fresh_catalog: CatalogServer) -> None:
@@ -77,10 +77,10 @@ def test_an_owner_that_people_set_stays(fresh_catalog: CatalogServer) -> None:
         attributes = {**entity["attributes"], "owner": "Ann"}
         post(fresh_catalog, {"typeName": key[0], "guid": entity["guid"], "attributes": attributes}).raise_for_status()
     run(storage, catalog, _copy(2, owner="team:finance", text="New.", job_owner="team:others"))
-    for key, ours in ((OUT, "team:finance"), (process, "team:others")):
+    for key, own_owner in ((OUT, "team:finance"), (process, "team:others")):
         attributes = by_name(fresh_catalog, key)["attributes"]
         assert attributes["owner"] == "Ann"
-        assert owned_by(ours) in attributes["description"]
+        assert owned_by(own_owner) in attributes["description"]
 
 
 def test_a_description_that_people_wrote_stays(fresh_catalog: CatalogServer) -> None:
@@ -122,6 +122,6 @@ OWNERS: dict[str, tuple[tuple[str, str, str], str | None]] = {
 }
 
 
-@pytest.mark.parametrize(("given", "expected"), OWNERS.values(), ids=OWNERS)
-def test_a_declared_owner_replaces_only_our_own_one(given: tuple[str, str, str], expected: str | None) -> None:
-    assert owner_to_write(*given) == expected
+@pytest.mark.parametrize(("owners", "expected"), OWNERS.values(), ids=OWNERS)
+def test_a_declared_owner_replaces_only_our_own_one(owners: tuple[str, str, str], expected: str | None) -> None:
+    assert owner_to_write(*owners) == expected

@@ -58,10 +58,10 @@ class World:
                 event("r0", "FAIL", "10:20:00", application=applications[0], inputs=["/a"], outputs=["/out"])
             ]
         if self.chance.random() < 0.5:
-            gone = event(
+            removal_event = event(
                 "d", "COMPLETE", "10:25:00", outputs=["/out"], application="app0", states={"/out": ("DROP", "")}
             )
-            self.bodies += [gone]
+            self.bodies += [removal_event]
         self.pending = list(self.bodies)
         self.chance.shuffle(self.pending)
 
@@ -94,7 +94,7 @@ class World:
 def test_the_catalog_ends_as_the_pure_core_says(seed: int) -> None:
     world = World(seed)
     world.run()
-    due = [entry for entry in entries(world.storage, revisits=True) if entry.due < world.clock.at]
-    assert due == []
+    due_entries = [entry for entry in entries(world.storage, revisits=True) if entry.due < world.clock.at]
+    assert due_entries == []
     pure = translate_history(map(decode, world.bodies))
     assert world.catalog.processes == {process.qualified_name: process_entity(process) for process in pure.processes}

@@ -40,8 +40,8 @@ def test_other_processes_are_published(table: str, cell: str) -> None:
     for _ in range(4):
         clock.at += timedelta(hours=7)
         publish(storage, catalog, publish_options(clock))
-    written = {name.rpartition("/")[2] for name in catalog.processes}
-    assert written == {"out-a", "out-b", "out-c", "out-d"}
+    written_names = {name.rpartition("/")[2] for name in catalog.processes}
+    assert written_names == {"out-a", "out-b", "out-c", "out-d"}
     assert len(entries(storage)) == (table == PROCESSES), "the process whose part is lost waits for it"
 
 
@@ -58,8 +58,8 @@ def test_a_lost_part_stops_no_other_process_in_shadow_mode() -> None:
 
 def job(run: str, *columns: tuple[str, str]) -> bytes:
     """A run that reads these columns of one table."""
-    read = dataset("/source", schema=schema(*columns)) if columns else "/source"
-    return packed(body(run=run, application=run, app_name=run, inputs=[read], outputs=[f"/{run}"]))
+    input_dataset = dataset("/source", schema=schema(*columns)) if columns else "/source"
+    return packed(body(run=run, application=run, app_name=run, inputs=[input_dataset], outputs=[f"/{run}"]))
 
 
 def test_a_lost_record_of_a_data_set_is_made_again_with_the_columns_of_all_processes() -> None:

@@ -145,8 +145,8 @@ def test_a_new_look_up_keeps_the_columns_of_a_placeholder(fresh_catalog: Catalog
         outputs=["/elsewhere"],
     )
     settle(storage, [packed(reader)])
-    later = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(days=3))
-    publish(storage, catalog, later)
+    later_options = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(days=3))
+    publish(storage, catalog, later_options)
     tabular = ("tabular_schema", f"{FOLDER[1]}#__tabular_schema")
     assert active(by_name(fresh_catalog, tabular), "columns") == ["x", "y"]
 
@@ -158,8 +158,8 @@ def test_the_name_of_a_hive_column_precedes_the_host() -> None:
 
 
 def test_a_column_reported_twice_is_one() -> None:
-    found = column_entities("DataSet", "x", (("a", "int"), ("a", "long"), ("", "int")))
-    assert [dict(column_entity.attributes) for column_entity in found] == [{"name": "a", "type": "int"}]
+    entities = column_entities("DataSet", "x", (("a", "int"), ("a", "long"), ("", "int")))
+    assert [dict(column_entity.attributes) for column_entity in entities] == [{"name": "a", "type": "int"}]
 
 
 def test_a_schema_alone_changes_no_fingerprint() -> None:
@@ -214,8 +214,8 @@ def test_a_purge_removes_schema_and_columns_and_a_new_run_creates_them_again(
     wide = tuple((f"c{number:03}", "int") for number in range(60))
     run(storage, catalog, copy_run("one", (X, *wide), (X, Y)))
     list(purge(context_of(storage, catalog, publish_options())))
-    found = search(fresh_catalog, typeName="Referenceable", excludeDeletedEntities=True)
-    assert found.get("entities", []) == [], "nothing of ours is left"
+    search_answer = search(fresh_catalog, typeName="Referenceable", excludeDeletedEntities=True)
+    assert search_answer.get("entities", []) == [], "nothing of ours is left"
     run(storage, catalog, copy_run("two", (X, *wide), (X, Y), minute=5))
     assert len(active(by_name(fresh_catalog, TABLE), "columns")) == 61
     tabular = by_name(fresh_catalog, ("tabular_schema", f"{FOLDER[1]}#__tabular_schema"))

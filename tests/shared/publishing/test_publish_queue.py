@@ -157,8 +157,8 @@ def test_a_revisit_is_no_pending_target() -> None:
     leave_marks(storage, [mark("p")])
     (entry,) = queue(storage).values()
     settle(storage, [Settled.of(entry, NOW + timedelta(hours=1))])
-    (later,) = queue(storage).values()
-    assert (later.revisit, later.due, later.marks) == (True, NOW + timedelta(hours=1), ())
+    (revisit_entry,) = queue(storage).values()
+    assert (revisit_entry.revisit, revisit_entry.due, revisit_entry.marks) == (True, NOW + timedelta(hours=1), ())
     assert pending_targets(storage) == frozenset()
     assert targets(read_queue(storage)) == []
 

@@ -84,9 +84,9 @@ def test_a_refused_process_delays_no_other_and_is_retried_later() -> None:
     catalog.refuses = "/bad"
     counts = publish(storage, catalog, publish_options(clock))
     assert (counts.written, counts.refused) == (1, 1)
-    (left,) = entries(storage)
-    assert "ATLAS-400-00-01A" in left.error
-    assert left.marks == (), "its parts are on record"
+    (remaining_entry,) = entries(storage)
+    assert "ATLAS-400-00-01A" in remaining_entry.error
+    assert remaining_entry.marks == (), "its parts are on record"
     assert publish(storage, catalog, publish_options(clock)).refused == 0, "not at once"
     catalog.refuses = ""
     clock.at += timedelta(minutes=10)
@@ -278,12 +278,12 @@ def now_in_utc() -> datetime:
 def test_runs_settled_within_the_debounce_time_are_published_together() -> None:
     storage, catalog = MemoryStorage(), UnreliableCatalog()
     fold(storage, *write("a", "app1", "10:00", "/a"))
-    later = [write("b", "app2", "11:00", "/b"), write("c", "app3", "12:00", "/c")]
+    later_runs = [write("b", "app2", "11:00", "/b"), write("c", "app3", "12:00", "/c")]
     looking = Watched(storage)
 
     def other_runs_settle(name: str, arguments: tuple[Any, ...]) -> None:
-        if name == "partition" and arguments[0] == "publishqueue" and later:
-            fold(storage, *later.pop())
+        if name == "partition" and arguments[0] == "publishqueue" and later_runs:
+            fold(storage, *later_runs.pop())
 
     looking.step_in = other_runs_settle
     counts = publish(looking, catalog, publish_options(now_in_utc, debounce=timedelta(seconds=4)))
@@ -344,7 +344,7 @@ def test_an_unreadable_process_delays_no_other() -> None:
     fold(storage, *write("c", "app3", "11:00", "/in", sink="/wide"), *write("d", "app3", "11:01", "/in"))
     counts = publish(storage, catalog, publish_options(clock, parallel=ParallelMap(at_once=4)))
     assert (counts.written, counts.refused) == (1, 1)
-    (left,) = entries(storage)
-    assert "verify --fix" in left.error
-    assert left.marks, "they stay until their parts are on record"
+    (remaining_entry,) = entries(storage)
+    assert "verify --fix" in remaining_entry.error
+    assert remaining_entry.marks, "they stay until their parts are on record"
     assert publish(storage, catalog, publish_options(clock)).refused == 0, "not at once"

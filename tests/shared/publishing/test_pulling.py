@@ -66,8 +66,8 @@ def test_a_mark_in_flight_is_left_for_the_next_drain() -> None:
         during.append(entries(storage))
 
     fold(Interrupted(storage, look), *write("a", "app1", "10:00", "/a"))
-    counts, left = during
-    assert (counts.progress, len(left)) == (0, 1)
+    counts, remaining_marks = during
+    assert (counts.progress, len(remaining_marks)) == (0, 1)
     assert publish(storage, catalog, publish_options(clock)).written == 1
 
 

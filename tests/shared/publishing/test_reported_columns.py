@@ -40,15 +40,17 @@ SINK: AssetKey = ("fs_path", "file:///sink")
 MARK = f"{QUEUED_ASSET}{asset_key(SOURCE)}"
 
 
-def options(clock: Clock, **more: Any) -> PublishOptions:
-    return PublishOptions(now=clock, seconds=clock.seconds, call_bound=timedelta(seconds=60), **more)
+def options(clock: Clock, **fields: Any) -> PublishOptions:
+    return PublishOptions(now=clock, seconds=clock.seconds, call_bound=timedelta(seconds=60), **fields)
 
 
 def job(run: str, reported: Columns = (), *, kind: str = "COMPLETE", minute: float = 0, app: str = "load") -> bytes:
     """A run that reads the source and reports these columns of it."""
-    read = dataset("/source", schema=schema(*reported)) if reported else "/source"
+    input_dataset = dataset("/source", schema=schema(*reported)) if reported else "/source"
     sink = "/sink" if app == "load" else f"/{app}"
-    return packed(body(kind, run=run, application=run, app_name=app, minute=minute, inputs=[read], outputs=[sink]))
+    return packed(
+        body(kind, run=run, application=run, app_name=app, minute=minute, inputs=[input_dataset], outputs=[sink])
+    )
 
 
 def world() -> tuple[MemoryStorage, Clock]:
@@ -76,10 +78,10 @@ def test_columns_that_no_run_reports_any_more_are_removed() -> None:
 
 def test_columns_are_removed_from_an_atlas_and_added_again(fresh_catalog: CatalogServer) -> None:
     (storage, clock), catalog = world(), catalog_at(fresh_catalog)
-    for minute, reported, wanted in ((0, (X, Y), ["x", "y"]), (5, (), []), (9, (Y,), ["y"])):
+    for minute, reported, expected_columns in ((0, (X, Y), ["x", "y"]), (5, (), []), (9, (Y,), ["y"])):
         settle(storage, [copy_run(f"run {minute}", reported, reported, minute=minute)])
         publish(storage, catalog, options(clock))
-        assert active(by_name(fresh_catalog, TABLE), "columns") == wanted
+        assert active(by_name(fresh_catalog, TABLE), "columns") == expected_columns
 
 
 def test_the_columns_of_a_failed_run_are_removed() -> None:
@@ -174,12 +176,12 @@ def test_a_late_placeholder_does_not_overwrite_newer_columns() -> None:
 
     class Stalled(MemoryCatalog):
         def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
-            made = super().create_assets(assets)
+            created_guids = super().create_assets(assets)
             if clock.at.hour == 0:
                 clock.at += timedelta(hours=1)
                 settle(storage, [job("one", (X,), kind="FAIL", minute=1)])
                 publish(storage, self, options(clock))
-            return made
+            return created_guids
 
     catalog = Stalled()
     settle(storage, [job("one", (X,))])
@@ -195,9 +197,9 @@ def test_a_placeholder_that_was_recreated_by_others_is_described_again() -> None
     (storage, clock), catalog = world(), MemoryCatalog()
     settle(storage, [job("one", (X,)), job("other", app="other")])
     publish(storage, catalog, options(clock))
-    bare = replace(catalog.assets[SOURCE], columns=())
+    bare_asset = replace(catalog.assets[SOURCE], columns=())
     catalog.remove([read_assets(storage, [SOURCE])[SOURCE].guid])
-    catalog.create_assets([bare])
+    catalog.create_assets([bare_asset])
     clock.at += timedelta(days=1)
     settle(storage, [job("third", app="third")])
     publish(storage, catalog, options(clock))
@@ -211,15 +213,15 @@ def test_a_failed_write_that_takes_effect_late_does_not_change_the_final_columns
     settle(storage, [job("one", (X,))])
     publish(storage, catalog, options(clock))
     settle(storage, [job("one", (X,), kind="FAIL", minute=1)])
-    others = [job("other", reported, app="other")]
+    other_jobs = [job("other", reported, app="other")]
     if when == "before it is known":
-        settle(storage, others)
+        settle(storage, other_jobs)
     clock.at += timedelta(seconds=20)
     publish(storage, catalog, options(clock))
     catalog.lands()
     clock.at += timedelta(hours=1)
     publish(storage, catalog, options(clock))
-    settle(storage, others)
+    settle(storage, other_jobs)
     publish(storage, catalog, options(clock))
     assert {name.rpartition("/")[2] for name in catalog.processes} == {"other"}
     assert columns(catalog) == reported

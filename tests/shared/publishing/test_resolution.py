@@ -44,17 +44,17 @@ def sides(catalog: MemoryCatalog) -> set[tuple[tuple[AssetKey, ...], tuple[Asset
 
 
 def test_known_assets_are_not_looked_up_again_for_a_repeated_run_or_a_new_job() -> None:
-    storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
+    storage, catalog, options = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     scan(catalog, A)
     write(storage, "job", "a", "out")
-    publish(storage, catalog, how)
-    asked = catalog.asked
-    assert asked
+    publish(storage, catalog, options)
+    lookups_before = catalog.asked
+    assert lookups_before
     write(storage, "job", "a", "out", run="2", minute=5)
-    assert publish(storage, catalog, how).unchanged == 1
+    assert publish(storage, catalog, options).unchanged == 1
     write(storage, "other", "a", "out")
-    assert publish(storage, catalog, how).written == 1
-    assert catalog.asked == asked, "both are remembered"
+    assert publish(storage, catalog, options).written == 1
+    assert catalog.asked == lookups_before, "both are remembered"
 
 
 AGES: dict[str, tuple[timedelta, bool]] = {
@@ -71,47 +71,47 @@ def test_a_found_asset_is_looked_up_again_only_after_its_time(age: timedelta, *,
     scan(catalog, A, OUT)
     write(storage, "job", "a", "out")
     publish(storage, catalog, PublishOptions(now=clock))
-    asked = catalog.asked
+    lookups_before = catalog.asked
     clock.at += age
     write(storage, "other", "a", "out")
     assert publish(storage, catalog, PublishOptions(now=clock)).written == 1
-    assert (catalog.asked > asked) is asks
+    assert (catalog.asked > lookups_before) is asks
 
 
 def test_a_missing_asset_is_searched_again_sooner_and_all_its_processes_move_to_it() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
-    how = PublishOptions(now=clock)
+    options = PublishOptions(now=clock)
     write(storage, "first", "a", "out")
-    publish(storage, catalog, how)
+    publish(storage, catalog, options)
     twin = (SET, f"{ROOT}/a/{{SparkPartitions}}")
     scan(catalog, twin)
     clock.at += timedelta(hours=5)
     write(storage, "second", "a", "b")
-    publish(storage, catalog, how)
+    publish(storage, catalog, options)
     assert sides(catalog) == {((A,), (OUT,)), ((A,), (B,))}, "the miss is believed"
     clock.at += timedelta(hours=2)
     write(storage, "third", "a", "c")
-    publish(storage, catalog, how)
+    publish(storage, catalog, options)
     assert ((twin,), ((PATH, f"{ROOT}/c"),)) in sides(catalog)
-    assert reconcile_due(context_of(storage, catalog, how)).processes == 2, (
+    assert reconcile_due(context_of(storage, catalog, options)).processes == 2, (
         "those that were written before it was found"
     )
-    publish(storage, catalog, how)
+    publish(storage, catalog, options)
     assert {inputs for inputs, _ in sides(catalog)} == {(twin,)}
-    assert reconcile_due(context_of(storage, catalog, how)).removed == 1
+    assert reconcile_due(context_of(storage, catalog, options)).removed == 1
     assert A not in catalog.assets
 
 
 def test_a_deleted_asset_is_looked_up_again_when_the_catalog_refuses_it() -> None:
-    storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
+    storage, catalog, options = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     scan(catalog, A, OUT)
     write(storage, "job", "a", "out")
-    publish(storage, catalog, how)
+    publish(storage, catalog, options)
     catalog.remove([catalog.find([A])[A]])
     twin = (PATH, f"{ROOT}/a/")
     scan(catalog, twin)
     write(storage, "other", "a", "b")
-    counts = publish(storage, catalog, how)
+    counts = publish(storage, catalog, options)
     assert (counts.written, counts.refused) == (1, 0)
     assert ((twin,), (B,)) in sides(catalog)
 
@@ -156,25 +156,28 @@ def test_an_asset_with_an_odd_name_that_a_search_finds_holds_up_no_process(odd: 
 
 
 def test_a_job_that_reads_and_writes_the_same_scanned_asset_is_no_process() -> None:
-    storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
-    both = (SET, f"{ROOT}/Sales/{{SparkPartitions}}")
-    scan(catalog, both)
+    storage, catalog, options = MemoryStorage(), Counting(), PublishOptions(now=Clock())
+    set_asset = (SET, f"{ROOT}/Sales/{{SparkPartitions}}")
+    scan(catalog, set_asset)
     write(storage, "job", "sales", "SALES")
-    counts = publish(storage, catalog, how)
+    counts = publish(storage, catalog, options)
     assert (counts.written, catalog.processes) == (0, {})
-    asked = catalog.asked
+    lookups_before = catalog.asked
     write(storage, "job", "sales", "SALES", run="2", minute=3)
-    publish(storage, catalog, how)
-    assert (catalog.asked, catalog.processes) == (asked, {})
+    publish(storage, catalog, options)
+    assert (catalog.asked, catalog.processes) == (lookups_before, {})
 
 
 def test_without_search_assets_are_only_looked_up_by_name() -> None:
     catalog = Counting()
     twin = (PATH, f"{ROOT}/A")
     scan(catalog, twin)
-    for search, found in ((True, twin), (False, None)):
-        how = PublishOptions(finding=ResolutionOptions(search=search))
-        assert Lookup(context=context_of(MemoryStorage(), catalog, how), names={A: ()}).records()[A].scanned == found
+    for search, expected_asset in ((True, twin), (False, None)):
+        options = PublishOptions(finding=ResolutionOptions(search=search))
+        assert (
+            Lookup(context=context_of(MemoryStorage(), catalog, options), names={A: ()}).records()[A].scanned
+            == expected_asset
+        )
     assert catalog.searches == 1
 
 
@@ -189,7 +192,7 @@ class Grouping(Counting):
 
 
 def many(number: int) -> dict[AssetKey, tuple[AssetKey, ...]]:
-    return {(PATH, f"{ROOT}/Table{each}"): () for each in range(number)}
+    return {(PATH, f"{ROOT}/Table{index}"): () for index in range(number)}
 
 
 def test_many_data_sets_are_searched_in_few_calls() -> None:
@@ -200,13 +203,13 @@ def test_many_data_sets_are_searched_in_few_calls() -> None:
     assert catalog.searches == 3
 
 
-@pytest.mark.parametrize("most", [0, 1, 3, 8])
-def test_a_search_with_too_many_results_is_repeated_in_smaller_groups(most: int) -> None:
+@pytest.mark.parametrize("result_limit", [0, 1, 3, 8])
+def test_a_search_with_too_many_results_is_repeated_in_smaller_groups(result_limit: int) -> None:
     catalog = Grouping()
-    catalog.most = most
+    catalog.most = result_limit
     scan(catalog, (PATH, f"{ROOT}/TABLE7"), (PATH, f"{ROOT}/TABLE39"))
-    found = Lookup(context=context_of(MemoryStorage(), catalog), names=many(40)).records()
-    assert [asset_record.scanned for asset_record in found.values() if asset_record.scanned] == [
+    records = Lookup(context=context_of(MemoryStorage(), catalog), names=many(40)).records()
+    assert [asset_record.scanned for asset_record in records.values() if asset_record.scanned] == [
         (PATH, f"{ROOT}/TABLE7"),
         (PATH, f"{ROOT}/TABLE39"),
     ]
@@ -217,19 +220,21 @@ def test_equal_search_terms_are_searched_once() -> None:
     catalog = Grouping()
     twin = (PATH, f"{ROOT}/y/DATA")
     scan(catalog, twin)
-    found = Lookup(
-        context=context_of(MemoryStorage(), catalog), names={(PATH, f"{ROOT}/{each}/data"): () for each in "xyz"}
+    records = Lookup(
+        context=context_of(MemoryStorage(), catalog), names={(PATH, f"{ROOT}/{letter}/data"): () for letter in "xyz"}
     ).records()
-    assert [asset_record.scanned for asset_record in found.values()] == [None, twin, None]
+    assert [asset_record.scanned for asset_record in records.values()] == [None, twin, None]
     assert catalog.searches == 1
 
 
 def test_our_own_placeholder_is_never_found() -> None:
-    storage, catalog, how = MemoryStorage(), Counting(), PublishOptions(now=Clock())
+    storage, catalog, options = MemoryStorage(), Counting(), PublishOptions(now=Clock())
     write(storage, "job", "a", "out")
-    publish(storage, catalog, how)
-    again = Lookup(context=context_of(MemoryStorage(), catalog, how), names={A: (), (PATH, f"{ROOT}/A"): ()}).records()
-    assert [(asset_record.scanned, bool(asset_record.guid)) for asset_record in again.values()] == [
+    publish(storage, catalog, options)
+    second_records = Lookup(
+        context=context_of(MemoryStorage(), catalog, options), names={A: (), (PATH, f"{ROOT}/A"): ()}
+    ).records()
+    assert [(asset_record.scanned, bool(asset_record.guid)) for asset_record in second_records.values()] == [
         (None, True),
         (None, False),
     ]
@@ -249,17 +254,19 @@ def test_reconciling_killed_at_any_call_is_completed_by_the_next_attempt() -> No
     died = 0
     for fatal in range(12):
         storage, catalog, clock = MemoryStorage(), Dying(), Clock()
-        how = PublishOptions(now=clock)
+        options = PublishOptions(now=clock)
         write(storage, "one", "a", "out")
         write(storage, "two", "a", "b")
-        publish(storage, catalog, how)
-        scan(catalog, *(each for key in (A, B, OUT) for each in ((key[0], f"{key[1]}/"),)))
+        publish(storage, catalog, options)
+        scan(catalog, *(scanned_key for key in (A, B, OUT) for scanned_key in ((key[0], f"{key[1]}/"),)))
         catalog.dies_at = fatal
         for _ in range(2):
             with suppress(_Died):
-                move(context_of(storage, catalog, how), placed_assets(context_of(storage, catalog)), again=True)
-                publish(storage, catalog, how)
-                remove_left(context_of(storage, catalog, how))
+                move(
+                    context_of(storage, catalog, options), placed_assets(context_of(storage, catalog)), tries_again=True
+                )
+                publish(storage, catalog, options)
+                remove_left(context_of(storage, catalog, options))
             clock.at += timedelta(minutes=10)  # writes in progress are over
         died += catalog.dies_at < 0
         assert {
@@ -301,27 +308,27 @@ class Dying(Counting):
 
 def test_concurrent_publishers_and_a_reconciliation_end_on_the_scanned_assets() -> None:
     storage, catalog, clock = MemoryStorage(), Counting(), Clock()
-    how = PublishOptions(now=clock)
+    options = PublishOptions(now=clock)
     for number in range(20):
         write(storage, f"job{number}", f"in{number % 4}", f"out{number}")
-    publish(storage, catalog, how)
+    publish(storage, catalog, options)
     scan(catalog, *((SET, f"{ROOT}/in{number}/{{SparkPartitions}}") for number in range(4)))
     for number in range(20):
         write(storage, f"job{number}", f"in{(number + 1) % 4}", f"out{number}", run="2", minute=9)
 
     def reconcile() -> None:
-        move(context_of(storage, catalog, how), placed_assets(context_of(storage, catalog)))
+        move(context_of(storage, catalog, options), placed_assets(context_of(storage, catalog)))
 
-    acts = [lambda: publish(storage, catalog, how), reconcile, lambda: publish(storage, catalog, how)]
+    acts = [lambda: publish(storage, catalog, options), reconcile, lambda: publish(storage, catalog, options)]
     threads = [threading.Thread(target=act) for act in acts]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    move(context_of(storage, catalog, how), placed_assets(context_of(storage, catalog)), again=True)
+    move(context_of(storage, catalog, options), placed_assets(context_of(storage, catalog)), tries_again=True)
     clock.at += timedelta(minutes=10)  # interrupted work may be continued
-    publish(storage, catalog, how)
-    remove_left(context_of(storage, catalog, how))
+    publish(storage, catalog, options)
+    remove_left(context_of(storage, catalog, options))
     assert {kind for inputs, _ in sides(catalog) for kind, _ in inputs} == {SET}
     assert not [key for key in catalog.assets if key[0] == PATH and "/in" in key[1]]
 
@@ -331,13 +338,13 @@ def test_reconciling_looks_up_a_batch_at_a_time_until_none_is_due() -> None:
     for number in range(10):
         write(storage, f"job{number}", "a", f"out{number}")
     publish(storage, catalog, PublishOptions(now=clock))
-    how = PublishOptions(now=clock, batch=4)
-    asked = catalog.asked
-    assert reconcile_due(context_of(storage, catalog, how)).looked == 0, "all were looked for just now"
-    assert reconcile_due(context_of(storage, catalog, how)).looked == 0
-    assert catalog.asked == asked
+    options = PublishOptions(now=clock, batch=4)
+    lookups_before = catalog.asked
+    assert reconcile_due(context_of(storage, catalog, options)).looked == 0, "all were looked for just now"
+    assert reconcile_due(context_of(storage, catalog, options)).looked == 0
+    assert catalog.asked == lookups_before
     clock.at += timedelta(hours=6)
-    assert [reconcile_due(context_of(storage, catalog, how)).looked for _ in range(4)] == [4, 4, 3, 0]
+    assert [reconcile_due(context_of(storage, catalog, options)).looked for _ in range(4)] == [4, 4, 3, 0]
 
 
 def test_a_catalog_that_refuses_look_ups_only_postpones_reconciling(caplog: pytest.LogCaptureFixture) -> None:
@@ -368,6 +375,6 @@ def test_in_shadow_mode_nothing_is_reconciled() -> None:
     write(storage, "job", "a", "out")
     publish(storage, catalog, PublishOptions(now=clock))
     clock.at += timedelta(days=1)
-    asked = catalog.asked
+    lookups_before = catalog.asked
     assert reconcile_due(context_of(storage, catalog, PublishOptions(now=clock, shadow=True))).looked == 0
-    assert catalog.asked == asked
+    assert catalog.asked == lookups_before

@@ -31,12 +31,12 @@ def catalog(request: pytest.FixtureRequest) -> Catalog:
     )
 
 
-def how(later: timedelta = timedelta(0)) -> PublishOptions:
-    return PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=1) + later)
+def how(delay: timedelta = timedelta(0)) -> PublishOptions:
+    return PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=1) + delay)
 
 
 def scan(catalog: Catalog, data: Sequence[Scanned]) -> None:
-    for batch in batches([each.entity for each in data], 50):
+    for batch in batches([scanned_asset.entity for scanned_asset in data], 50):
         catalog.create_assets(batch)
 
 
@@ -47,19 +47,21 @@ def processes(catalog: Catalog) -> list[ProcessEntity]:
 
 def assert_all_on_scanned_assets(catalog: Catalog, data: Sequence[Scanned]) -> None:
     """Each process and its columns are between scanned assets, and no placeholder exists."""
-    wanted = {((read.asset,), (written.asset,)) for read, written, _ in jobs(data)}
+    expected_ends = {((input_asset.asset,), (output_asset.asset,)) for input_asset, output_asset, _ in jobs(data)}
     held_process_entities = processes(catalog)
-    assert {(process_entity.inputs, process_entity.outputs) for process_entity in held_process_entities} == wanted
+    assert {
+        (process_entity.inputs, process_entity.outputs) for process_entity in held_process_entities
+    } == expected_ends
     assert len(held_process_entities) == len(data)
-    for each in held_process_entities:
-        (mapping,) = json.loads(dict(each.attributes)["columnMapping"])
-        assert mapping["DatasetMapping"] == {"Source": each.inputs[0][1], "Sink": each.outputs[0][1]}
+    for held_entity in held_process_entities:
+        (mapping,) = json.loads(dict(held_entity.attributes)["columnMapping"])
+        assert mapping["DatasetMapping"] == {"Source": held_entity.inputs[0][1], "Sink": held_entity.outputs[0][1]}
     assert [node.qualified_name for node in catalog.ours() if not node.is_process] == []
 
 
 def test_all_lineage_is_between_assets_that_were_scanned_before(catalog: Catalog) -> None:
     storage, data = MemoryStorage(), list(scanned(_DATA_SETS))
-    assert len({each.form for each in data}) == len(FORMS) + 2
+    assert len({scanned_asset.form for scanned_asset in data}) == len(FORMS) + 2
     scan(catalog, data)
     settle_all(storage, [event for _, _, event in jobs(data)])
     assert publish(storage, catalog, how()).written == _DATA_SETS

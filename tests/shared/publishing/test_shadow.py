@@ -163,10 +163,10 @@ class RefusesToRead(MemoryCatalog):
         return super().look_up(self._accepted(keys))
 
     def _accepted(self, keys: Iterable[AssetKey]) -> list[AssetKey]:
-        asked = list(keys)
-        if any(name.endswith(self.end) for _, name in asked):
+        asked_keys = list(keys)
+        if any(name.endswith(self.end) for _, name in asked_keys):
             raise self.refusal
-        return asked
+        return asked_keys
 
 
 def jobs(*names: str) -> list[bytes]:
@@ -181,8 +181,8 @@ def test_a_data_set_whose_look_up_is_refused_holds_up_no_other_process() -> None
     catalog.end = "/bad"
     counts = publish(storage, catalog, shadow)
     assert (counts.held, counts.refused, counts.error) == (4, 1, "")
-    (left,), paused_until = entries(storage), read_queue(storage).paused
-    assert (left.isolated, left.error, paused_until) == (True, str(BAD_NAME), None)
+    (remaining_entry,), paused_until = entries(storage), read_queue(storage).paused
+    assert (remaining_entry.isolated, remaining_entry.error, paused_until) == (True, str(BAD_NAME), None)
     assert shadow_of(storage).writes == 4
     clock.at += timedelta(hours=1)
     catalog.end = "no name has this end"

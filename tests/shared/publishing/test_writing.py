@@ -31,9 +31,9 @@ def silence(_: str = "") -> Exception:
     return CatalogUnavailable("no answer", after=0)
 
 
-def jobs(storage: MemoryStorage, number: int, *more: str, sources: str = "/in") -> None:
-    """So many processes, each with sink `/out{number}`, and those with the sinks in `more`."""
-    for sink in (*(f"/out{place}" for place in range(number)), *more):
+def jobs(storage: MemoryStorage, number: int, *sinks: str, sources: str = "/in") -> None:
+    """So many processes, each with sink `/out{number}`, and those with the sinks in `sinks`."""
+    for sink in (*(f"/out{place}" for place in range(number)), *sinks):
         fold(storage, *write(f"r{sink}", f"app{sink}", "10:00", sources, sink=sink))
 
 
@@ -47,8 +47,8 @@ def test_one_faulty_process_is_isolated_in_few_calls_and_the_others_are_written(
     counts = publish(storage, catalog, publish_options(clock))
     assert (counts.written, counts.refused, counts.error) == (PROCESSES - 1, 1, "")
     assert len(catalog.sizes) <= FEW
-    (left,) = entries(storage)
-    assert (left.isolated, left.attempts) == (True, 1)
+    (remaining_entry,) = entries(storage)
+    assert (remaining_entry.isolated, remaining_entry.attempts) == (True, 1)
     catalog.sizes.clear()
     jobs(storage, 0, "/more1", "/more2")
     clock.at += timedelta(minutes=10)
@@ -117,14 +117,14 @@ def test_throttling_counts_as_no_attempt_of_any_process() -> None:
     )
 
 
-@pytest.mark.parametrize("taken", [0, 1, 30, PROCESSES - 1])
-def test_processes_that_the_answer_leaves_out_are_sent_again(taken: int) -> None:
+@pytest.mark.parametrize("taken_count", [0, 1, 30, PROCESSES - 1])
+def test_processes_that_the_answer_leaves_out_are_sent_again(taken_count: int) -> None:
     """A catalog that applies a part of a call and answers 200, twice."""
 
     class Partial(RefusingByName):
         def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
             self.sizes.append(len(processes))
-            part = processes[:taken] if len(self.sizes) < 3 else processes
+            part = processes[:taken_count] if len(self.sizes) < 3 else processes
             return MemoryCatalog.write_processes(self, part, guids)
 
     storage, catalog = MemoryStorage(), Partial()
@@ -263,11 +263,11 @@ class Unheard(MemoryCatalog):
         self.is_unheard = True
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
-        written = super().write_processes(processes, guids)
+        written_guids = super().write_processes(processes, guids)
         if self.is_unheard:
             self.is_unheard = False
             raise CatalogUnavailable("no answer", after=0, over=True, blames=False)
-        return written
+        return written_guids
 
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         self.described += 1

@@ -125,12 +125,12 @@ class World:
 
 @pytest.fixture
 def world() -> World:
-    made = World()
-    made.run("orders")
-    made.report("orders")
-    made.round()  # nothing is published yet
-    made.round(1)
-    return made
+    foreign_world = World()
+    foreign_world.run("orders")
+    foreign_world.report("orders")
+    foreign_world.round()  # nothing is published yet
+    foreign_world.round(1)
+    return foreign_world
 
 
 def test_reports_join_the_document_with_names_types_and_columns(world: World) -> None:
@@ -152,12 +152,12 @@ def test_off_costs_nothing_and_takes_it_out_again(world: World) -> None:
     assert world.round(6) == {}
     assert world.catalog.calls == []
     assert world.foreign() == []
-    never = World(depth=0)
-    never.run("orders")
-    never.round()
-    never.round(6)
-    assert never.catalog.calls == []
-    assert POSITION.load(never.storage) is None
+    disabled_world = World(depth=0)
+    disabled_world.run("orders")
+    disabled_world.round()
+    disabled_world.round(6)
+    assert disabled_world.catalog.calls == []
+    assert POSITION.load(disabled_world.storage) is None
 
 
 def test_without_a_change_one_search_is_all_and_only_now_and_then(world: World) -> None:
@@ -263,8 +263,8 @@ def test_reports_and_dashboards_of_a_served_catalog_join_the_document(v2: V2) ->
     assert (facts["foreign_processes"], facts["foreign_failed"]) == (3, "")
     document = document_of_record(storage, options, expressions=True)
     reached = dependents(LineageGraph(document), dataset=find_dataset(document, "/raw"))
-    datasets = [document.datasets[each.dataset] for each in reached]
-    assert [(each.distance, dataset.name) for each, dataset in zip(reached, datasets, strict=True)] == [
+    datasets = [document.datasets[dependent.dataset] for dependent in reached]
+    assert [(dependent.distance, dataset.name) for dependent, dataset in zip(reached, datasets, strict=True)] == [
         (1, "orders"),
         (2, "Sales by day"),
         (2, "Sales by month"),

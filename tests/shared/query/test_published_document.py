@@ -93,11 +93,11 @@ def names(storage: MemoryStorage, folder: str) -> list[str]:
 
 @pytest.fixture
 def world() -> World:
-    made = World()
+    published_world = World()
     for job in ("orders", "customers", "sales"):
-        made.run(job, "id")
-    assert made.publish()
-    return made
+        published_world.run(job, "id")
+    assert published_world.publish()
+    return published_world
 
 
 def test_the_document_is_that_of_the_record_and_is_published_once(world: World) -> None:
@@ -164,22 +164,22 @@ def test_days_are_kept_as_differences_where_these_are_smaller(world: World) -> N
         world.clock.at += timedelta(days=1)
         world.run("orders", "id", f"column{day}", run=f"run{day}", minute=5 + 1440 * day)
         assert world.publish()
-    kept = {dates: name for name in names(world.storage, DAILY) if (dates := day_of_document(name))}
-    bases = sorted({base or day for day, base in kept})
+    kept_documents = {dates: name for name in names(world.storage, DAILY) if (dates := day_of_document(name))}
+    bases = sorted({base or day for day, base in kept_documents})
     assert [(base - bases[0]).days for base in bases] == [0, 31]
     shelf = PublishedDocuments(world.storage)
     assert shelf.days() == tuple(documents)
     for date_of, document in documents.items():
         assert encoded(shelf.of(date_of).document) == document
-    sizes = {bool(base): len(world.storage.get(PUBLISHED, name) or b"") for (_, base), name in kept.items()}
+    sizes = {bool(base): len(world.storage.get(PUBLISHED, name) or b"") for (_, base), name in kept_documents.items()}
     assert sizes[True] * 4 < sizes[False]
     world.clock.at += KEEP - timedelta(days=20)
     world.run("orders", "id", run="late", minute=1440 * 420)
     assert world.publish()
-    left = PublishedDocuments(world.storage).days()
-    assert left[0] == bases[0], "later days refer to it"
-    assert left[1] >= world.clock().date() - KEEP
-    assert encoded(PublishedDocuments(world.storage).of(left[1]).document) == documents[left[1]]
+    remaining_days = PublishedDocuments(world.storage).days()
+    assert remaining_days[0] == bases[0], "later days refer to it"
+    assert remaining_days[1] >= world.clock().date() - KEEP
+    assert encoded(PublishedDocuments(world.storage).of(remaining_days[1]).document) == documents[remaining_days[1]]
 
 
 def test_all_rows_are_read_once_a_day(world: World) -> None:

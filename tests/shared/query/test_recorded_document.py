@@ -30,7 +30,11 @@ def test_the_document_has_the_assets_that_the_catalog_holds() -> None:
         settle(storage, place)
     publish(storage, catalog, publish_options(Clock()))
     document = document_of_record(storage, publish_options(Clock()))
-    assert [(each.type, each.qualified_name) for each in document.datasets if each.name != "raw"] == [asset.asset]
+    assert [
+        (dataset_entry.type, dataset_entry.qualified_name)
+        for dataset_entry in document.datasets
+        if dataset_entry.name != "raw"
+    ] == [asset.asset]
     names = [column.name for column in document.columns if document.datasets[column.dataset].name != "raw"]
     assert names == ["day", "total"], "schema and edges have one name"
     assert [document.columns[number].name for number in unknown_columns(document)] == ["total"]
@@ -82,13 +86,16 @@ def test_an_empty_record_gives_an_empty_document() -> None:
 
 def test_the_document_has_expressions_only_when_sql_is_requested() -> None:
     storage = MemoryStorage()
-    made = {**step("DIRECT", "AGGREGATION"), "description": "sum(c) * 7"}
-    written = dataset("clean", columnLineage=columns_of({"c": [source("raw", "c", made)]}))
-    for place in post(storage, packed(body(inputs=["raw"], outputs=[written]))):
+    sum_step = {**step("DIRECT", "AGGREGATION"), "description": "sum(c) * 7"}
+    output_dataset = dataset("clean", columnLineage=columns_of({"c": [source("raw", "c", sum_step)]}))
+    for place in post(storage, packed(body(inputs=["raw"], outputs=[output_dataset]))):
         settle(storage, place)
     publish(storage, MemoryCatalog(), publish_options(Clock()))
     described = [
-        [edge.description for edge in document_of_record(storage, publish_options(Clock()), statements=asked).edges]
-        for asked in (True, False)
+        [
+            edge.description
+            for edge in document_of_record(storage, publish_options(Clock()), statements=has_statements).edges
+        ]
+        for has_statements in (True, False)
     ]
     assert described == [["sum(c) * ?"], [""]]

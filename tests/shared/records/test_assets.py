@@ -85,19 +85,19 @@ def test_only_the_last_report_of_a_process_counts(reports: list[tuple[str, str, 
     for process, column_report in sorted(last.items()):
         expected = expected.with_report(process, column_report)
     assert record.reports == expected.reports
-    written = [
+    written_columns = [
         name
         for process, column_report in sorted(last.items())
         if column_report.writers
         for name, _ in column_report.columns
     ]
-    read = [
+    read_columns = [
         name
         for process, column_report in sorted(last.items())
         if column_report.readers
         for name, _ in column_report.columns
     ]
-    assert [name for name, _ in record.schema.columns] == list(dict.fromkeys(written or read))
+    assert [name for name, _ in record.schema.columns] == list(dict.fromkeys(written_columns or read_columns))
     for process in last:
         record = record.with_report(process, None)
     assert record.reports == ()
@@ -171,26 +171,26 @@ def test_rows_are_written_together_and_read_back() -> None:
 
 
 def test_rows_are_forgotten_when_another_process_has_published() -> None:
-    storage, mine, other_asset_rows = filled(3), AssetRows(), AssetRows()
-    mine.claim(storage)
-    assert mine.read(storage, [key(1)])[key(1)].guid == "guid 1"
+    storage, own_rows, other_asset_rows = filled(3), AssetRows(), AssetRows()
+    own_rows.claim(storage)
+    assert own_rows.read(storage, [key(1)])[key(1)].guid == "guid 1"
     other_asset_rows.claim(storage)
     other_asset_rows.read(storage, [key(1)])
     other_asset_rows.put(AssetRecord(own=key(1), guid="new"))
     other_asset_rows.flush(storage)
-    mine.claim(storage, owner_of(storage))
-    assert mine.read(storage, [key(1)])[key(1)].guid == "new"
+    own_rows.claim(storage, owner_of(storage))
+    assert own_rows.read(storage, [key(1)])[key(1)].guid == "new"
 
 
 def test_a_row_that_another_process_wrote_is_not_overwritten() -> None:
-    storage, mine, others = filled(3), AssetRows(), AssetRows()
-    mine.claim(storage)
-    mine.read(storage, [key(1)])
-    others.claim(storage)
-    others.read(storage, [key(1)])
-    others.put(AssetRecord(own=key(1), guid="new"))
-    others.flush(storage)
-    mine.put(AssetRecord(own=key(1), guid="old"))
+    storage, own_rows, other_rows = filled(3), AssetRows(), AssetRows()
+    own_rows.claim(storage)
+    own_rows.read(storage, [key(1)])
+    other_rows.claim(storage)
+    other_rows.read(storage, [key(1)])
+    other_rows.put(AssetRecord(own=key(1), guid="new"))
+    other_rows.flush(storage)
+    own_rows.put(AssetRecord(own=key(1), guid="old"))
     with pytest.raises(WriteConflict):
-        mine.flush(storage)
-    assert mine.read(storage, [key(1)])[key(1)].guid == "new"
+        own_rows.flush(storage)
+    assert own_rows.read(storage, [key(1)])[key(1)].guid == "new"

@@ -42,9 +42,9 @@ def test_settings_are_recorded_once_and_again_only_when_they_change(storage: Sto
     assert settings_on_record(storage) is None
     assert record_settings(storage, OLD, now=datetime(2026, 11, 21, tzinfo=UTC))
     assert not record_settings(storage, dict(reversed(OLD.items()))), "the same settings in another order"
-    found = settings_on_record(storage)
-    assert found
-    assert (found.texts, found.since) == (OLD, datetime(2026, 11, 21, tzinfo=UTC))
+    settings_record = settings_on_record(storage)
+    assert settings_record
+    assert (settings_record.texts, settings_record.since) == (OLD, datetime(2026, 11, 21, tzinfo=UTC))
     assert record_settings(storage, NEW)
     assert texts(storage) == NEW
 
@@ -64,18 +64,18 @@ def test_the_row_of_a_newer_version_is_not_misread() -> None:
         settings_on_record(storage)
 
 
-@pytest.mark.parametrize("before", [None, OLD], ids=["first", "changed"])
-@pytest.mark.parametrize("after", [False, True], ids=["before the call", "after it"])
+@pytest.mark.parametrize("settings_before", [None, OLD], ids=["first", "changed"])
+@pytest.mark.parametrize("dies_after", [False, True], ids=["before the call", "after it"])
 @pytest.mark.parametrize("call", [1, 2])
 def test_a_process_that_dies_at_any_call_leaves_the_old_row_or_the_new_one(
-    before: dict[str, str] | None, call: int, *, after: bool
+    settings_before: dict[str, str] | None, call: int, *, dies_after: bool
 ) -> None:
     storage = MemoryStorage()
-    if before:
-        record_settings(storage, before)
+    if settings_before:
+        record_settings(storage, settings_before)
     with pytest.raises(Killed):
-        record_settings(KilledAtCall(storage, call, after=after), NEW)
-    assert texts(storage) in (before, NEW)
+        record_settings(KilledAtCall(storage, call, dies_after=dies_after), NEW)
+    assert texts(storage) in (settings_before, NEW)
     record_settings(storage, NEW)
     assert texts(storage) == NEW
 
@@ -135,16 +135,16 @@ def test_a_process_of_the_functions_records_its_settings_and_each_tick_checks_th
     collector = gc.get_threshold()
     try:
         parts = worker()
-        found = settings_on_record(parts.storage)
-        assert found
-        assert found.texts["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "5"
-        assert found.texts["THROUGHLINE_CATALOG_ENDPOINT"] == ENDPOINT
-        assert "geheim" not in str(found.texts)
-        record_settings(parts.storage, {**found.texts, "THROUGHLINE_APPLICATION_IDLE_MINUTES": "60"})
+        settings_record = settings_on_record(parts.storage)
+        assert settings_record
+        assert settings_record.texts["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "5"
+        assert settings_record.texts["THROUGHLINE_CATALOG_ENDPOINT"] == ENDPOINT
+        assert "geheim" not in str(settings_record.texts)
+        record_settings(parts.storage, {**settings_record.texts, "THROUGHLINE_APPLICATION_IDLE_MINUTES": "60"})
         sweeper_function.main(Tick())  # type: ignore[arg-type]  # stands for a timer's request
-        again = settings_on_record(parts.storage)
-        assert again
-        assert again.texts["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "5"
+        second_record = settings_on_record(parts.storage)
+        assert second_record
+        assert second_record.texts["THROUGHLINE_APPLICATION_IDLE_MINUTES"] == "5"
     finally:
         worker.cache_clear()
         gc.unfreeze()

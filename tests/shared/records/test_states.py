@@ -125,19 +125,21 @@ def forbidden(seen_counts: Counter[tuple[str, str, str]]) -> list[tuple[str, str
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.title)
 def test_a_state_machine_defines_each_change_once_and_reaches_every_state(machine: Machine) -> None:
     assert len(machine.changes) == len(set(machine.changes))
-    assert all(before != after for before, after in machine.changes)
+    assert all(old_state != new_state for old_state, new_state in machine.changes)
     reached = {machine.begins}
     for _ in machine.states:
-        reached |= {after for before, after in machine.changes if before in reached}
+        reached |= {new_state for old_state, new_state in machine.changes if old_state in reached}
     assert reached == set(machine.states)
-    assert {before for before, _ in machine.changes} == set(machine.states)  # nothing ends for ever: replay comes back
+    assert {old_state for old_state, _ in machine.changes} == set(
+        machine.states
+    )  # nothing ends for ever: replay comes back
     assert machine.arrows == machine.changes, "the drawing and the table differ"
 
 
 @pytest.mark.parametrize(
     ("machine", "states"),
     [(EVENT, EventState), (RUN, State), (HELD, LedgerState), (QUEUE, QueueState)],
-    ids=lambda each: getattr(each, "title", ""),
+    ids=lambda value: getattr(value, "title", ""),
 )
 def test_the_page_has_the_names_of_the_states_in_code(machine: Machine, states: type[StrEnum]) -> None:
     assert machine.states == tuple(states)
@@ -186,20 +188,20 @@ class Moody(MemoryCatalog):
 def settle_all(storage: MemoryStorage, spoil: str = "") -> None:
     """Settle the received events; blobs with `spoil` in their names are broken until then."""
     for fact in list(storage.blobs(EVENTS)):
-        packed = storage.get(EVENTS, fact.name)
-        assert packed
+        packed_event = storage.get(EVENTS, fact.name)
+        assert packed_event
         if spoil and spoil in fact.name:
             replace_blob(storage, stored_from_blob(fact.name), b"broken")
             deliver_blob(storage, fact.name)
-            replace_blob(storage, stored_from_blob(fact.name), packed)
+            replace_blob(storage, stored_from_blob(fact.name), packed_event)
         else:
-            deliver_blob(storage, fact.name, packed)
+            deliver_blob(storage, fact.name, packed_event)
 
 
 def test_refusals_and_replays_make_only_changes_that_the_tables_have() -> None:
     days = [0]
     storage, catalog = Watching(clock=lambda: 86400.0 * days[0]), Moody()
-    how = PublishOptions(now=lambda: EPOCH + timedelta(days=days[0]))
+    options = PublishOptions(now=lambda: EPOCH + timedelta(days=days[0]))
     refusal = CatalogRefused(status=400, code="", detail="no")
     barred = CatalogRefused(status=403, code="", detail="no")
     catalog.moods = [CatalogUnavailable("away", after=1), refusal, refusal, barred]
@@ -208,7 +210,7 @@ def test_refusals_and_replays_make_only_changes_that_the_tables_have() -> None:
         receive(storage, body, most_bytes=10**6)
     settle_all(storage, spoil=run_id("b"))
     for days[0] in range(6):
-        publish(storage, catalog, how)
+        publish(storage, catalog, options)
     assert catalog.processes
     assert catalog.moods == []
     (letter,) = dead_letters(storage)

@@ -25,15 +25,15 @@ from tests.support.runtime import Runtime
 
 
 def report(storage: MemoryStorage, run: str) -> RunReport:
-    found = run_report(storage, run_id(run))
-    assert found is not None
-    return found
+    found_report = run_report(storage, run_id(run))
+    assert found_report is not None
+    return found_report
 
 
 def states(storage: MemoryStorage) -> Counter[str]:
     runs = {record.event.run_id for record in RecordReader(storage=storage).events(RunFilter())}
-    reports = [found for run in runs if (found := run_report(storage, run))]
-    return Counter(event_report.state for found in reports for event_report in found.events)
+    reports = [found_report for run in runs if (found_report := run_report(storage, run))]
+    return Counter(event_report.state for found_report in reports for event_report in found_report.events)
 
 
 def test_the_reports_of_all_runs_add_up_to_the_counts() -> None:
@@ -53,30 +53,34 @@ def test_the_reports_of_all_runs_add_up_to_the_counts() -> None:
 def test_the_report_of_a_published_run_has_its_process_and_the_blobs_of_its_events() -> None:
     storage = MemoryStorage()
     consistent_world(storage, MemoryCatalog())
-    found = report(storage, "a")
-    (process,) = found.processes
+    found_report = report(storage, "a")
+    (process,) = found_report.processes
     assert (process.state, process.reason) == ("published", "")
     assert process.qualified_name
-    assert (found.end, found.application, found.jobs) == ("COMPLETE", run_id("app1"), ("app.adaptive_spark_plan.out",))
-    assert {(event_report.event.container, event_report.state) for event_report in found.events} == {
+    assert (found_report.end, found_report.application, found_report.jobs) == (
+        "COMPLETE",
+        run_id("app1"),
+        ("app.adaptive_spark_plan.out",),
+    )
+    assert {(event_report.event.container, event_report.state) for event_report in found_report.events} == {
         (EVENTS, "published")
     }
-    assert all(storage.get(EVENTS, event_report.event.blob) for event_report in found.events)
+    assert all(storage.get(EVENTS, event_report.event.blob) for event_report in found_report.events)
 
 
 def test_the_report_of_a_run_with_a_dropped_output_gives_the_reason() -> None:
     storage = MemoryStorage()
     consistent_world(storage, MemoryCatalog())
-    found = report(storage, "c")
-    assert ("not in the catalog", REPLACED) in {(process.state, process.reason) for process in found.processes}
-    assert len(found.events) == 2
+    found_report = report(storage, "c")
+    assert ("not in the catalog", REPLACED) in {(process.state, process.reason) for process in found_report.processes}
+    assert len(found_report.events) == 2
 
 
 def test_the_report_shows_a_dead_letter_with_its_error() -> None:
     storage = MemoryStorage()
     consistent_world(storage, MemoryCatalog())
-    found = report(storage, "damaged")
-    dead = [event_report for event_report in found.events if event_report.state == "dead"]
+    found_report = report(storage, "damaged")
+    dead = [event_report for event_report in found_report.events if event_report.state == "dead"]
     assert [event_report.reason for event_report in dead] == ["damaged bytes"]
     assert "BadGzipFile" in dead[0].error
 
@@ -84,8 +88,11 @@ def test_the_report_shows_a_dead_letter_with_its_error() -> None:
 def test_the_report_of_a_run_without_an_end_says_that_it_waits_for_the_end() -> None:
     storage = MemoryStorage()
     post(storage, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app9"))
-    found = report(storage, "open")
-    assert (found.state, [(event_report.state, event_report.reason) for event_report in found.events]) == (
+    found_report = report(storage, "open")
+    assert (
+        found_report.state,
+        [(event_report.state, event_report.reason) for event_report in found_report.events],
+    ) == (
         State.WAITING,
         [("waiting", "the end of the run")],
     )
@@ -103,9 +110,9 @@ def test_the_report_of_a_failing_run_has_the_number_of_failures_and_the_error() 
 
     failing.step_in = step_in
     Runtime(storage=failing).sweep()
-    found = report(runtime.storage, "bad")
-    assert (found.state, found.failures) == (NOT_PROCESSED, 1)
-    assert "no such thing" in found.last_error
+    found_report = report(runtime.storage, "bad")
+    assert (found_report.state, found_report.failures) == (NOT_PROCESSED, 1)
+    assert "no such thing" in found_report.last_error
 
 
 def test_the_report_gives_the_queue_and_shadow_mode_as_reasons() -> None:
@@ -122,16 +129,16 @@ def test_archived_events_are_found_with_their_content_job_and_state() -> None:
     bodies = list(write("a", "app", "10:00", "/a"))
     runtime.run(*bodies)
     reader = RecordReader(storage=runtime.storage)
-    before = {record.event: record.raw for record in reader.events(RunFilter(), content=True)}
+    contents_before = {record.event: record.raw for record in reader.events(RunFilter(), content=True)}
     runtime.archive()
     event_records_after = [*reader.events(RunFilter(job="app.adaptive*"), content=True)]
     assert {record.container for record in event_records_after} == {ARCHIVE}
-    assert {record.event: record.raw for record in event_records_after} == before
+    assert {record.event: record.raw for record in event_records_after} == contents_before
     assert {record.raw for record in event_records_after} == set(bodies)
     assert all(runtime.storage.get(ARCHIVE, record.blob) for record in event_records_after)
-    found = report(runtime.storage, "a")
-    assert found.closed
-    assert {event.state for event in found.events} == {"published"}
+    found_report = report(runtime.storage, "a")
+    assert found_report.closed
+    assert {event.state for event in found_report.events} == {"published"}
 
 
 def test_the_report_of_a_forgotten_run_says_so() -> None:
@@ -139,8 +146,8 @@ def test_the_report_of_a_forgotten_run_says_so() -> None:
     runtime.run(*write("a", "app", "10:00", "/a"))
     runtime.archive(keep_runs=timedelta(days=1))
     runtime.sweep(timedelta(days=2))
-    found = report(runtime.storage, "a")
-    assert (found.state, found.processes, len(found.events)) == (FORGOTTEN, (), 2)
+    found_report = report(runtime.storage, "a")
+    assert (found_report.state, found_report.processes, len(found_report.events)) == (FORGOTTEN, (), 2)
 
 
 WRITTEN = event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/b"], application="app")

@@ -47,34 +47,40 @@ def storage() -> MemoryStorage:
     return memory_storage
 
 
-def by(found: Status) -> dict[tuple[str, str], tuple[int, int, int, int, int]]:
+def by(current_status: Status) -> dict[tuple[str, str], tuple[int, int, int, int, int]]:
     return {
         (group.day, group.job): (group.received, group.published, group.skipped, group.waiting, group.dead)
-        for group in found.groups
+        for group in current_status.groups
     }
 
 
 def test_events_are_counted_by_day_and_job(storage: MemoryStorage) -> None:
-    found = status(storage, by=(By.DAY, By.JOB))
+    current_status = status(storage, by=(By.DAY, By.JOB))
     today = f"{next(storage.blobs(EVENTS, 'notes')).arrived:%Y-%m-%d}"
-    assert by(found) == {
+    assert by(current_status) == {
         ("2026-11-20", "app.one"): (2, 2, 0, 0, 0),
         ("2026-11-21", "app.one"): (2, 2, 0, 0, 0),
         ("2026-11-21", "app.two"): (3, 0, 0, 3, 0),
         ("2026-11-21", ""): (1 + (today == "2026-11-21"), 0, 1, 0, today == "2026-11-21"),
         **({} if today == "2026-11-21" else {(today, ""): (1, 0, 0, 0, 1)}),
     }
-    assert found.reconciles
+    assert current_status.reconciles
 
 
-@pytest.mark.parametrize("asked", [(By.DAY,), (By.JOB,), (By.SENDER,), (By.DAY, By.JOB)], ids=str)
-def test_groups_add_up_to_the_whole(storage: MemoryStorage, asked: tuple[By, ...]) -> None:
-    found, alone = status(storage, by=asked), status(storage)
-    assert alone.groups == ()
+@pytest.mark.parametrize("groupings", [(By.DAY,), (By.JOB,), (By.SENDER,), (By.DAY, By.JOB)], ids=str)
+def test_groups_add_up_to_the_whole(storage: MemoryStorage, groupings: tuple[By, ...]) -> None:
+    grouped_status, plain_status = status(storage, by=groupings), status(storage)
+    assert plain_status.groups == ()
     for name in ("received", "published", "skipped", "waiting", "dead"):
-        assert sum(getattr(group, name) for group in found.groups) == getattr(alone, name) == getattr(found, name)
-    assert (alone.received, alone.waiting, alone.dead) == (9, 3, 1)
-    assert list(found.groups) == sorted(found.groups, key=lambda group: (group.day, group.job, group.sender))
+        assert (
+            sum(getattr(group, name) for group in grouped_status.groups)
+            == getattr(plain_status, name)
+            == getattr(grouped_status, name)
+        )
+    assert (plain_status.received, plain_status.waiting, plain_status.dead) == (9, 3, 1)
+    assert list(grouped_status.groups) == sorted(
+        grouped_status.groups, key=lambda group: (group.day, group.job, group.sender)
+    )
 
 
 def test_events_are_counted_by_sender_until_they_are_archived() -> None:
@@ -96,8 +102,8 @@ def test_an_event_that_is_sent_again_after_it_was_archived_counts_once() -> None
     runtime.run(*bodies)
     runtime.archive()
     runtime.run(*bodies)
-    found = status(runtime.storage)
-    assert (found.received, found.published, found.reconciles) == (2, 2, True)
+    current_status = status(runtime.storage)
+    assert (current_status.received, current_status.published, current_status.reconciles) == (2, 2, True)
     runtime.archive()
     assert status(runtime.storage).received == 2
 
@@ -108,8 +114,8 @@ def test_a_late_event_of_a_closed_run_is_skipped() -> None:
     runtime.archive()
     runtime.closing = ClosingOptions(quiet=None)
     runtime.run(event("a", "RUNNING", "10:00:10", inputs=["/b"], outputs=["/out"], application="app"))
-    found = status(runtime.storage)
-    assert (found.received, found.published, found.skipped_because) == (3, 2, {"closed": 1})
+    current_status = status(runtime.storage)
+    assert (current_status.received, current_status.published, current_status.skipped_because) == (3, 2, {"closed": 1})
     runtime.archive()
     assert status(runtime.storage).skipped_because == {"closed": 1}
 
@@ -132,16 +138,16 @@ def test_the_counts_add_up_at_every_moment_of_archiving(calls: int) -> None:
     runtime.storage = watched
     with suppress(Killed):
         runtime.archive()
-    for by in ((), (By.JOB,)):
-        found = status(storage, by=by)
-        assert found.reconciles
-        assert (found.received, found.skipped) == (status_before.received, status_before.skipped)
-        assert found.waiting_for.keys() <= {Waiting.CATALOG}, "closing tells the publisher, before it commits"
+    for groupings in ((), (By.JOB,)):
+        current_status = status(storage, by=groupings)
+        assert current_status.reconciles
+        assert (current_status.received, current_status.skipped) == (status_before.received, status_before.skipped)
+        assert current_status.waiting_for.keys() <= {Waiting.CATALOG}, "closing tells the publisher, before it commits"
 
 
 def test_a_group_that_does_not_add_up_is_reported() -> None:
     fine: dict[str, Any] = {"received": 2, "published": 2, "skipped": 0, "waiting": 0, "dead": 0}
-    rest: dict[str, Any] = {
+    other_counts: dict[str, Any] = {
         "rejected": 0,
         "skipped_because": {},
         "waiting_for": {},
@@ -150,40 +156,40 @@ def test_a_group_that_does_not_add_up_is_reported() -> None:
         "publish_queue": 0,
         "sweep_is_behind": False,
     }
-    rest["shadow"] = Shadow()
+    other_counts["shadow"] = Shadow()
     groups = (EventGroup(day="a", received=1, published=2), EventGroup(day="b", received=1, published=0))
-    assert Status(**fine, **rest, last_errors=()).reconciles
-    assert not Status(**fine, **rest, last_errors=(), groups=groups).reconciles
+    assert Status(**fine, **other_counts, last_errors=()).reconciles
+    assert not Status(**fine, **other_counts, last_errors=(), groups=groups).reconciles
 
 
 def test_a_discarded_letter_counts_for_its_job_as_skipped() -> None:
     storage = MemoryStorage()
     consistent_world(storage, MemoryCatalog())
     (letter,) = dead_letters(storage)
-    before = {group.job: group.dead for group in status(storage, by=(By.JOB,)).groups}
-    assert before == {"app": 0, WHOLE: 1}
+    dead_before = {group.job: group.dead for group in status(storage, by=(By.JOB,)).groups}
+    assert dead_before == {"app": 0, WHOLE: 1}
     discard(storage, letter.digest)
-    found = status(storage, by=(By.JOB,))
-    assert sum(group.dead for group in found.groups) == 0
-    assert found.skipped_because["discarded"] == 1
+    current_status = status(storage, by=(By.JOB,))
+    assert sum(group.dead for group in current_status.groups) == 0
+    assert current_status.skipped_because["discarded"] == 1
 
 
 @pytest.mark.parametrize("name", ["lost content of a record", "lost content of a header", "lost header", "lost record"])
 def test_lost_rows_do_not_stop_the_count(name: str) -> None:
     world = consistent_world(MemoryStorage(), MemoryCatalog())
-    before = status(world.storage)
+    status_before = status(world.storage)
     PLANTED[name].plant(world)
     status_after = status(world.storage)
     assert status_after.reconciles
-    assert status_after.received == before.received
+    assert status_after.received == status_before.received
     assert status_after.waiting == (2 if "record" in name else 0)
 
 
 def test_a_lost_blob_does_not_count_as_received() -> None:
     world = consistent_world(MemoryStorage(), MemoryCatalog())
-    before = status(world.storage).received
+    received_before = status(world.storage).received
     world.storage.delete_blob(EVENTS, next(iter(world.storage.blobs(EVENTS))).name)
-    assert (status(world.storage).received, status(world.storage).reconciles) == (before - 1, True)
+    assert (status(world.storage).received, status(world.storage).reconciles) == (received_before - 1, True)
 
 
 def test_the_calls_do_not_grow_with_the_runs_or_the_applications_that_drop_tables() -> None:
@@ -209,29 +215,29 @@ def test_the_calls_do_not_grow_with_the_runs_or_the_applications_that_drop_table
 def test_progress_is_reported(storage: MemoryStorage) -> None:
     counts: Counter[str] = Counter()
 
-    def seen(what: str, more: int) -> None:
-        counts[what] += more
+    def seen(kind: str, increment: int) -> None:
+        counts[kind] += increment
 
-    found = status(storage, seen=seen)
-    assert counts["events"] + counts["ignored"] == found.received
+    current_status = status(storage, seen=seen)
+    assert counts["events"] + counts["ignored"] == current_status.received
     assert counts["applications"] == sum(1 for _ in storage.scan(APPLICATIONS))
 
 
 def test_plans_that_did_not_arrive_are_counted_once_for_an_application() -> None:
     """Each plan says how many were lost before it; at the end the application's own run says so."""
     runtime = Runtime()
-    for minute, (run, lost) in enumerate((("a", 0), ("b", 2), ("app", 5))):
-        facets = {"throughline_plan": {"format": 1, "lost": lost}} if lost else {}
-        own = run == "app"
+    for minute, (run, lost_count) in enumerate((("a", 0), ("b", 2), ("app", 5))):
+        facets = {"throughline_plan": {"format": 1, "lost": lost_count}} if lost_count else {}
+        is_application = run == "app"
         runtime.run(
             packed(
                 body(
                     "COMPLETE",
                     minute=minute,
                     run=run,
-                    application=None if own else "app",
-                    inputs=[] if own else ["/a"],
-                    outputs=[] if own else [f"/{run}"],
+                    application=None if is_application else "app",
+                    inputs=[] if is_application else ["/a"],
+                    outputs=[] if is_application else [f"/{run}"],
                     run_facets=facets,
                 )
             )

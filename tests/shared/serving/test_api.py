@@ -217,13 +217,15 @@ def test_a_data_set_has_its_last_write_hierarchy_and_quality_tests_as_facets() -
     failed = QualityTest(at=NOON, column="id", name="unique", passed=False, severity="error")
     (schema,) = writer.process.schemas
     levels = (("DATABASE", "lake"), ("TABLE", "a"))
-    known = structs.replace(
+    known_process = structs.replace(
         writer,
         process=structs.replace(writer.process, schemas=(structs.replace(schema, declared=Declared(levels=levels)),)),
         amounts=(Amount(name, 1234, 5600),),
         tests=((name, (failed, QualityTest(at=NOON, column="", name="row_count", passed=True))),),
     )
-    facets = value(get(service(document_of("record", [known])), f"namespaces/{LAKE}/datasets/clean/a"))["facets"]
+    facets = value(get(service(document_of("record", [known_process])), f"namespaces/{LAKE}/datasets/clean/a"))[
+        "facets"
+    ]
     assert facets == {
         "hierarchy": {"hierarchy": [{"type": "DATABASE", "name": "lake"}, {"type": "TABLE", "name": "a"}]},
         "outputStatistics": {"rowCount": 1234, "size": 5600},

@@ -42,8 +42,8 @@ def test_the_settings_of_storage_have_loopback_without_a_proxy() -> None:
 
 def child(arguments: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
     """Run Python with a proxy that does not answer, and without a NO_PROXY."""
-    kept = {name: value for name, value in os.environ.items() if name.lower() != "no_proxy"}
-    environment = {**kept, "http_proxy": PROXY, "https_proxy": PROXY, **variables}
+    inherited_variables = {name: value for name, value in os.environ.items() if name.lower() != "no_proxy"}
+    environment = {**inherited_variables, "http_proxy": PROXY, "https_proxy": PROXY, **variables}
     command = [sys.executable, "-c", "from throughline.cli.main import main; main()", *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
@@ -65,12 +65,12 @@ def test_commands_reach_storage_and_catalog_on_this_machine(azurite: Azurite, fr
 def test_an_error_names_the_variable_where_a_proxy_does_not_answer(tmp_path: Path) -> None:
     events = tmp_path / "events.json"
     events.write_bytes(packed(body(outputs=[dataset("out")])))
-    sent = child(["send", str(events), "--url", "http://receiver.invalid"])
-    assert sent.returncode == 2
-    assert "HTTP_PROXY" in sent.stderr
+    send_outcome = child(["send", str(events), "--url", "http://receiver.invalid"])
+    assert send_outcome.returncode == 2
+    assert "HTTP_PROXY" in send_outcome.stderr
     elsewhere = "AccountName=a;AccountKey=YQ==;BlobEndpoint=http://blob.invalid/a;TableEndpoint=http://table.invalid/a"
     places = {"AzureWebJobsStorage": elsewhere, "THROUGHLINE_CATALOG_ENDPOINT": "https://catalog.invalid"}
-    asked = child(["status"], **places)
-    assert "HTTP_PROXY" in asked.stderr
+    status_outcome = child(["status"], **places)
+    assert "HTTP_PROXY" in status_outcome.stderr
     local = child(["send", str(events), "--url", "http://127.0.0.1:9"])
     assert "no answer (ConnectionError)" in local.stderr

@@ -44,7 +44,7 @@ def test_wrong_settings_that_the_receiver_does_not_need_do_not_stop_it() -> None
 
 def test_given_settings_take_precedence_over_the_environment() -> None:
     settings = load(
-        catalog=True, environment={**LOCAL, "THROUGHLINE_MAX_BATCH": "1"}, over={"THROUGHLINE_MAX_BATCH": "2"}
+        catalog=True, environment={**LOCAL, "THROUGHLINE_MAX_BATCH": "1"}, overrides={"THROUGHLINE_MAX_BATCH": "2"}
     )
     assert settings.batch == 2
 
@@ -61,7 +61,7 @@ def test_the_receiver_needs_no_catalog() -> None:
 
 def test_data_can_be_in_another_account_than_the_storage_of_the_host() -> None:
     """The receiver's own account holds only its keys; its events are stored in the account of the data."""
-    own = {
+    own_settings = {
         "AzureWebJobsStorage__blobServiceUri": "https://own.blob.core.windows.net/",
         "AzureWebJobsStorage__tableServiceUri": "https://own.table.core.windows.net/",
         "AzureWebJobsStorage__clientId": "id",
@@ -70,18 +70,18 @@ def test_data_can_be_in_another_account_than_the_storage_of_the_host() -> None:
         "THROUGHLINE_STORAGE__blobServiceUri": "https://data.blob.core.windows.net/",
         "THROUGHLINE_STORAGE__tableServiceUri": "https://data.table.core.windows.net/",
     }
-    for environment in ({**own, **data}, {"AzureWebJobsStorage": "UseDevelopmentStorage=true", **data}):
+    for environment in ({**own_settings, **data}, {"AzureWebJobsStorage": "UseDevelopmentStorage=true", **data}):
         storage = load(catalog=False, environment=environment).storage
         assert storage.blob_endpoint == "https://data.blob.core.windows.net"
         assert storage.table_endpoint == "https://data.table.core.windows.net"
         assert storage.connection_string == ""
-    assert load(catalog=False, environment={**own, **data}).storage.client_id == "id"
-    assert load(catalog=False, environment=own).storage.blob_endpoint == "https://own.blob.core.windows.net"
+    assert load(catalog=False, environment={**own_settings, **data}).storage.client_id == "id"
+    assert load(catalog=False, environment=own_settings).storage.blob_endpoint == "https://own.blob.core.windows.net"
 
 
-@pytest.mark.parametrize("given", ["THROUGHLINE_STORAGE__blobServiceUri", "THROUGHLINE_STORAGE__tableServiceUri"])
-def test_another_account_with_only_one_endpoint_is_refused(given: str) -> None:
-    environment = {"AzureWebJobsStorage": "UseDevelopmentStorage=true", given: "https://data.example/"}
+@pytest.mark.parametrize("variable", ["THROUGHLINE_STORAGE__blobServiceUri", "THROUGHLINE_STORAGE__tableServiceUri"])
+def test_another_account_with_only_one_endpoint_is_refused(variable: str) -> None:
+    environment = {"AzureWebJobsStorage": "UseDevelopmentStorage=true", variable: "https://data.example/"}
     with pytest.raises(Misconfigured, match="belong together: set both, or neither"):
         load(catalog=False, environment=environment)
 
@@ -218,9 +218,9 @@ def test_no_credential_is_recorded() -> None:
         "THROUGHLINE_CATALOG_TOKEN": "geheim",
         "APPLICATIONINSIGHTS_CONNECTION_STRING": "InstrumentationKey=geheim",
     }
-    found = load(catalog=True, environment={**LOCAL, **secret}).to_record
-    assert found.keys() == RECORDED.keys()
-    assert "geheim" not in str(found)
+    recorded_settings = load(catalog=True, environment={**LOCAL, **secret}).to_record
+    assert recorded_settings.keys() == RECORDED.keys()
+    assert "geheim" not in str(recorded_settings)
     with pytest.raises(Misconfigured, match="no user and no password"):
         load(catalog=True, environment={**LOCAL, "THROUGHLINE_CATALOG_ENDPOINT": "https://ann:geheim@contoso/atlas"})
 
@@ -240,8 +240,8 @@ def test_commands_obey_each_recorded_setting_and_name_its_difference(name: str) 
     setting = RECORDED[name]
     text = next(text for text in ("true", "false", "12", "abc") if _is_new(setting, text))
     record = on_record(**{name: text})
-    here = load(catalog=True, environment={**LOCAL, name: text})
-    assert load(catalog=True, environment=LOCAL, record=record) == replace(here, to_record={})
+    own_settings = load(catalog=True, environment={**LOCAL, name: text})
+    assert load(catalog=True, environment=LOCAL, record=record) == replace(own_settings, to_record={})
     differences = differing(record, {name: setting.default or "other"})
     assert [difference.name for difference in differences] == ([] if name == SHADOW else [name])
 
@@ -268,10 +268,10 @@ def _is_new(setting: Setting, text: str) -> bool:
 
 
 def test_shadow_mode_is_on_if_the_functions_or_the_command_have_it_on() -> None:
-    for functions, here in (("true", "false"), ("false", "true"), ("true", "true")):
+    for functions, own_value in (("true", "false"), ("false", "true"), ("true", "true")):
         record = on_record(THROUGHLINE_SHADOW=functions)
-        assert load(catalog=True, environment={**LOCAL, "THROUGHLINE_SHADOW": here}, record=record).shadow
-        assert differing(record, {"THROUGHLINE_SHADOW": here}) == ()
+        assert load(catalog=True, environment={**LOCAL, "THROUGHLINE_SHADOW": own_value}, record=record).shadow
+        assert differing(record, {"THROUGHLINE_SHADOW": own_value}) == ()
     record = on_record(THROUGHLINE_SHADOW="false")
     assert not load(catalog=True, environment=LOCAL, record=record).shadow
 
@@ -279,8 +279,8 @@ def test_shadow_mode_is_on_if_the_functions_or_the_command_have_it_on() -> None:
 def test_the_endpoint_of_the_local_worlds_catalog_is_the_current_one() -> None:
     """Its port may be another one since the functions last started; everything else is as they have it."""
     record = on_record(THROUGHLINE_CATALOG_ENDPOINT="http://127.0.0.1:1/atlas", THROUGHLINE_COLLECTION="a")
-    over = {**LOCAL, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:2/atlas", "THROUGHLINE_COLLECTION": "b"}
-    catalog_settings = load(catalog=True, environment={}, over=over, record=record).catalog
+    overrides = {**LOCAL, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:2/atlas", "THROUGHLINE_COLLECTION": "b"}
+    catalog_settings = load(catalog=True, environment={}, overrides=overrides, record=record).catalog
     assert catalog_settings
     assert (catalog_settings.endpoint, catalog_settings.collection) == ("http://127.0.0.1:2/atlas", "a")
 

@@ -18,23 +18,23 @@ def row(number: int) -> Row:
     return Row(partition=PLACE.partition, key=PLACE.key, values={"number": number})
 
 
-def number_in(found: Row) -> int:
-    return int(str(found.values["number"]))
+def number_in(stored_row: Row) -> int:
+    return int(str(stored_row.values["number"]))
 
 
 def stored(storage: MemoryStorage) -> int | None:
-    found = storage.read(*PLACE)
-    return number_in(found) if found else None
+    stored_row = storage.read(*PLACE)
+    return number_in(stored_row) if stored_row else None
 
 
 def swap(
     storage: MemoryStorage,
     change: Change,
     *,
-    read: Row | None = UNREAD,
+    known_row: Row | None = UNREAD,
     sleep: Callable[[float], object] = lambda _: None,
 ) -> Swapped[int]:
-    return compare_and_swap(storage, PLACE, change, decode=number_in, encode=row, read=read, sleep=sleep)
+    return compare_and_swap(storage, PLACE, change, decode=number_in, encode=row, row_read=known_row, sleep=sleep)
 
 
 def set_to(storage: MemoryStorage, value: int | None) -> None:
@@ -45,39 +45,39 @@ def set_to(storage: MemoryStorage, value: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("value_before", "value_after"),
     [(None, 1), (1, 2), (1, None), (1, 1), (None, None), (0, 1)],
     ids=["insert", "replace", "delete", "keep", "no row, none wanted", "a falsy value is a value"],
 )
-@pytest.mark.parametrize("read", ["itself", "by the caller", "assumed absent"])
-def test_the_change_is_applied_to_the_row(before: int | None, after: int | None, read: str) -> None:
+@pytest.mark.parametrize("read_case", ["itself", "by the caller", "assumed absent"])
+def test_the_change_is_applied_to_the_row(value_before: int | None, value_after: int | None, read_case: str) -> None:
     storage = MemoryStorage()
-    set_to(storage, before)
-    found = storage.read(*PLACE)
-    known_row = {"itself": UNREAD, "by the caller": found, "assumed absent": None}[read]
-    swapped = swap(storage, lambda value: after if value == before else -1, read=known_row)
+    set_to(storage, value_before)
+    stored_row = storage.read(*PLACE)
+    known_row = {"itself": UNREAD, "by the caller": stored_row, "assumed absent": None}[read_case]
+    swapped = swap(storage, lambda value: value_after if value == value_before else -1, known_row=known_row)
     now = storage.read(*PLACE)
-    assert (swapped.before, swapped.after, stored(storage)) == (before, after, after)
-    assert swapped.changed == (before != after)
+    assert (swapped.before, swapped.after, stored(storage)) == (value_before, value_after, value_after)
+    assert swapped.changed == (value_before != value_after)
     assert swapped.etag == (now.etag if now else "")
-    assert before != after or now == found, "an equal value writes nothing"
+    assert value_before != value_after or now == stored_row, "an equal value writes nothing"
 
 
-@pytest.mark.parametrize(("read", "waits"), [(UNREAD, 3), (None, 2)], ids=["itself", "assumed absent"])
-def test_a_change_is_applied_to_the_value_that_another_writer_wrote(read: Row | None, waits: int) -> None:
+@pytest.mark.parametrize(("known_row", "waits"), [(UNREAD, 3), (None, 2)], ids=["itself", "assumed absent"])
+def test_a_change_is_applied_to_the_value_that_another_writer_wrote(known_row: Row | None, waits: int) -> None:
     """It waits before each attempt but the first that reads the row."""
     storage = MemoryStorage()
     set_to(storage, 1)
-    others = iter([10, None, 20])
+    other_values = iter([10, None, 20])
     slept: list[float] = []
 
     def change(value: int | None) -> int:
-        for other in others:
+        for other in other_values:
             set_to(storage, other)
             break
         return (value or 0) + 1
 
-    assert swap(storage, change, read=read, sleep=slept.append).after == 21
+    assert swap(storage, change, known_row=known_row, sleep=slept.append).after == 21
     assert stored(storage) == 21
     assert len(slept) == waits
     assert all(0 <= seconds < 1 for seconds in slept)
@@ -113,7 +113,7 @@ def test_no_addition_is_lost_however_writers_interleave(rounds: list[list[str]])
             storage,
             PLACE,
             change,
-            decode=lambda found: tuple(str(found.values["items"]).split()),
+            decode=lambda stored_row: tuple(str(stored_row.values["items"]).split()),
             encode=lambda items: Row(partition="p", key="k", values={"items": " ".join(items)}),
             sleep=lambda _: None,
         )
@@ -125,9 +125,9 @@ def test_no_addition_is_lost_however_writers_interleave(rounds: list[list[str]])
     add("mine", others)
     found = storage.read(*PLACE)
     assert found
-    started = rounds[: len(rounds) - len(list(waiting))]
+    started_rounds = rounds[: len(rounds) - len(list(waiting))]
     items = str(found.values["items"]).split()
-    assert sorted(items) == sorted(["mine", *(item for each in started for item in each)])
+    assert sorted(items) == sorted(["mine", *(item for round_items in started_rounds for item in round_items)])
 
 
 def test_an_empty_etag_inserts_and_any_other_replaces() -> None:

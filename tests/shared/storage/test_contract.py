@@ -74,9 +74,9 @@ def test_a_row_is_inserted_once(storage: Storage, unique: str) -> None:
     row = Row(partition="p", key="k", values={"n": 1})
     assert storage.insert(unique, row)
     assert storage.insert(unique, replace(row, values={"n": 2})) is None
-    found = storage.read(unique, "p", "k")
-    assert found
-    assert found.values["n"] == 1
+    stored_row = storage.read(unique, "p", "k")
+    assert stored_row
+    assert stored_row.values["n"] == 1
 
 
 VALUES: dict[str, Value] = {
@@ -101,9 +101,9 @@ def test_every_kind_of_value_is_read_back_unchanged(storage: Storage, unique: st
     row = Row(partition="p", key="k", values=names)
     storage.upsert(unique, row)
     storage.transact(unique, [Operation(kind=OperationKind.INSERT, row=replace(row, key="l"))])
-    for found in (storage.read(unique, "p", "k"), *storage.partition(unique, "p")):
-        assert found
-        assert dict(found.values) == names
+    for stored_row in (storage.read(unique, "p", "k"), *storage.partition(unique, "p")):
+        assert stored_row
+        assert dict(stored_row.values) == names
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_many_rows_are_written_at_once(storage: Storage, unique: str, number: in
     rows = [Row(partition="p", key=f"k{n:03}", values={"n": n}) for n in range(number)]
     for written_rows in (rows, [replace(row, values={"m": 1}) for row in rows]):
         storage.upsert_all(unique, written_rows)
-        found = [(row.key, dict(row.values)) for row in storage.partition(unique, "p")]
-        assert found == [(row.key, dict(row.values)) for row in written_rows]
+        stored_rows = [(row.key, dict(row.values)) for row in storage.partition(unique, "p")]
+        assert stored_rows == [(row.key, dict(row.values)) for row in written_rows]
 
 
 def test_a_row_that_has_gone_cannot_be_replaced(storage: Storage, unique: str) -> None:
@@ -158,9 +158,9 @@ def test_an_empty_etag_matches_no_existing_row(storage: Storage, unique: str) ->
     storage.upsert(unique, Row(partition="p", key="k", values={"n": 1}))
     assert not storage.delete(unique, "p", "k", "")
     assert storage.replace(unique, Row(partition="p", key="k", values={"n": 2})) is None
-    found = storage.read(unique, "p", "k")
-    assert found
-    assert found.values["n"] == 1
+    stored_row = storage.read(unique, "p", "k")
+    assert stored_row
+    assert stored_row.values["n"] == 1
     assert storage.delete(unique, "p", "other", ""), "gone is gone"
 
 
@@ -199,10 +199,10 @@ def test_only_one_worker_holds_a_lease(storage: Storage, unique: str) -> None:
 
 def in_eight_threads(act: Callable[[int], object]) -> list[object]:
     """The results of eight threads that start at the same time."""
-    ready = threading.Barrier(8)
+    barrier = threading.Barrier(8)
 
     def run(number: int) -> object:
-        ready.wait()
+        barrier.wait()
         return act(number)
 
     with ThreadPoolExecutor(8) as pool:
@@ -228,9 +228,9 @@ def test_counting_with_etags_loses_nothing(storage: Storage, unique: str) -> Non
                     break
 
     in_eight_threads(add)
-    found = storage.read(unique, "p", "k")
-    assert found
-    assert found.values["n"] == 40
+    stored_row = storage.read(unique, "p", "k")
+    assert stored_row
+    assert stored_row.values["n"] == 40
 
 
 def test_unavailable_storage_raises_its_error() -> None:
@@ -240,22 +240,24 @@ def test_unavailable_storage_raises_its_error() -> None:
         f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={key};"
         f"BlobEndpoint={nowhere};TableEndpoint={nowhere};"
     )
-    away = receiver_storage(load(catalog=False, environment={"AzureWebJobsStorage": connection}))
+    unreachable_storage = receiver_storage(load(catalog=False, environment={"AzureWebJobsStorage": connection}))
     attempts: list[Callable[[], object]] = [
-        lambda: away.put_new("c", "b", b""),
-        lambda: away.get("c", "b"),
-        lambda: away.get_part("c", "b", 0, 1),
-        lambda: away.delete_blob("c", "b"),
-        lambda: list(away.blobs("c")),
-        lambda: away.insert("t", Row(partition="p", key="k")),
-        lambda: away.upsert("t", Row(partition="p", key="k")),
-        lambda: away.upsert_all("t", [Row(partition="p", key=key) for key in "ab"]),
-        lambda: away.replace("t", Row(partition="p", key="k", etag="e")),
-        lambda: away.transact("t", [Operation(kind=OperationKind.UPSERT, row=Row(partition="p", key="k"))]),
-        lambda: away.delete("t", "p", "k"),
-        lambda: away.read("t", "p", "k"),
-        lambda: list(away.partition("t", "p")),
-        lambda: away.lease("l", 15),
+        lambda: unreachable_storage.put_new("c", "b", b""),
+        lambda: unreachable_storage.get("c", "b"),
+        lambda: unreachable_storage.get_part("c", "b", 0, 1),
+        lambda: unreachable_storage.delete_blob("c", "b"),
+        lambda: list(unreachable_storage.blobs("c")),
+        lambda: unreachable_storage.insert("t", Row(partition="p", key="k")),
+        lambda: unreachable_storage.upsert("t", Row(partition="p", key="k")),
+        lambda: unreachable_storage.upsert_all("t", [Row(partition="p", key=key) for key in "ab"]),
+        lambda: unreachable_storage.replace("t", Row(partition="p", key="k", etag="e")),
+        lambda: unreachable_storage.transact(
+            "t", [Operation(kind=OperationKind.UPSERT, row=Row(partition="p", key="k"))]
+        ),
+        lambda: unreachable_storage.delete("t", "p", "k"),
+        lambda: unreachable_storage.read("t", "p", "k"),
+        lambda: list(unreachable_storage.partition("t", "p")),
+        lambda: unreachable_storage.lease("l", 15),
     ]
     for attempt in attempts:
         with pytest.raises(StorageUnavailable) as error_info:
@@ -282,9 +284,9 @@ def test_every_storage_refuses_rows_that_a_table_cannot_hold(storage: Storage, u
 def test_cells_of_the_largest_size_are_stored(storage: Storage, unique: str) -> None:
     values: dict[str, Value] = {"b": bytes(64 * 1024), "t": "x" * (32 * 1024)}
     storage.insert(unique, Row(partition="p", key="k", values=values))
-    found = storage.read(unique, "p", "k")
-    assert found
-    assert dict(found.values) == values
+    stored_row = storage.read(unique, "p", "k")
+    assert stored_row
+    assert dict(stored_row.values) == values
 
 
 class Refusing(BaseHTTPRequestHandler):
@@ -388,6 +390,6 @@ def test_requests_use_the_proxy_except_for_excluded_hosts(refusing: tuple[type[R
     ):
         handler.calls = 0
         storage = receiver_storage(load(catalog=False, environment={"AzureWebJobsStorage": far, **variables}))
-        with pytest.raises(StorageUnavailable) as caught:
+        with pytest.raises(StorageUnavailable) as error_info:
             storage.put_new("c", "b", b"")
-        assert handler.calls == calls, (variables, str(caught.value))
+        assert handler.calls == calls, (variables, str(error_info.value))

@@ -114,9 +114,9 @@ CATALOG: dict[str, tuple[tuple[ScriptedAnswer, ...], type[Exception] | None, flo
 }
 
 
-@pytest.mark.parametrize(("answers", "kind", "after", "calls"), CATALOG.values(), ids=CATALOG)
+@pytest.mark.parametrize(("answers", "kind", "expected_delay", "calls"), CATALOG.values(), ids=CATALOG)
 def test_each_answer_of_a_catalog_has_its_failure_class_and_number_of_tries(
-    answers: tuple[ScriptedAnswer, ...], kind: type[Exception] | None, after: float | None, calls: int
+    answers: tuple[ScriptedAnswer, ...], kind: type[Exception] | None, expected_delay: float | None, calls: int
 ) -> None:
     policy = IMPATIENT if TOO_LATE in answers else QUICK
     with scripted(*answers) as server:
@@ -126,7 +126,7 @@ def test_each_answer_of_a_catalog_has_its_failure_class_and_number_of_tries(
         else:
             with pytest.raises(kind) as error_info:
                 catalog.find([("t", "q")])
-            assert getattr(error_info.value, "after", None) == after
+            assert getattr(error_info.value, "after", None) == expected_delay
         assert server.calls == calls
 
 
@@ -150,9 +150,9 @@ def test_a_retry_waits_as_long_as_retry_after_says() -> None:
 )
 def test_an_unknown_host_name_raises_catalog_unavailable(host: str, error: str) -> None:
     client = SteadyAtlasClient(f"http://{host}", StaticToken("t"), retry_policy=QUICK)
-    with pytest.raises(CatalogUnavailable, match=error) as caught:
+    with pytest.raises(CatalogUnavailable, match=error) as error_info:
         AtlasCatalog(client).find([("t", "q")])
-    assert caught.value.over, "nothing was sent"
+    assert error_info.value.over, "nothing was sent"
 
 
 class NoToken:
@@ -171,9 +171,9 @@ def test_without_a_token_storage_is_not_called() -> None:
         tries=0,
     )
     for call in (lambda: storage.read("runs", "a", "b"), lambda: storage.get("events", "a")):
-        with pytest.raises(StorageUnavailable, match=r"^No token for storage: sign in \(`az login`\)") as caught:
+        with pytest.raises(StorageUnavailable, match=r"^No token for storage: sign in \(`az login`\)") as error_info:
             call()
-        assert caught.value.after == 60
+        assert error_info.value.after == 60
 
 
 def test_a_catalog_call_without_a_token_is_retried_after_a_minute() -> None:
@@ -182,9 +182,9 @@ def test_a_catalog_call_without_a_token_is_retried_after_a_minute() -> None:
             server.url, CredentialToken(NoToken(), scope="https://catalog.example.com/.default"), retry_policy=QUICK
         )
         message = r"No token for \S+ \(ClientAuthenticationError\): sign in"
-        with pytest.raises(CatalogUnavailable, match=message) as caught:
+        with pytest.raises(CatalogUnavailable, match=message) as error_info:
             AtlasCatalog(client).find([("t", "q")])
-        assert (caught.value.after, server.calls) == (60, 0)
+        assert (error_info.value.after, server.calls) == (60, 0)
 
 
 def _error(status: int, code: str = "x", **headers: str) -> ScriptedAnswer:
@@ -231,17 +231,17 @@ CALLS: dict[str, Callable[[Storage], object]] = {
 
 @pytest.mark.parametrize("name", STORAGE)
 def test_each_answer_of_storage_has_its_failure_class_and_response_to_the_sender(name: str) -> None:
-    scripted_answer, kind, after, answered = STORAGE[name]
+    scripted_answer, kind, expected_delay, answered = STORAGE[name]
     with scripted(scripted_answer) as server:
         storage = receiver_storage(_settings(server.url))
-        for what, call in (
+        for call_name, call in (
             CALLS.items() if not scripted_answer.late else [("put", CALLS["put"]), ("insert", CALLS["insert"])]
         ):
             calls_before = server.calls
-            with pytest.raises(Retry) as caught:
+            with pytest.raises(Retry) as error_info:
                 call(storage)
-            assert type(caught.value) is kind, what
-            assert caught.value.after == after
+            assert type(error_info.value) is kind, call_name
+            assert error_info.value.after == expected_delay
             assert server.calls == calls_before + 1, "the sender waits, and comes again by itself"
         with pytest.raises(StorageUnavailable) as unavailable:
             receive(storage, event("a", "START", "10:00:00", inputs=["/a"]), most_bytes=10**6)
@@ -255,10 +255,10 @@ def test_each_answer_of_storage_has_its_failure_class_and_response_to_the_sender
 def test_storage_forbidden_has_the_code_of_the_refusal(code: str) -> None:
     with scripted(_error(403, code or "AuthenticationFailed")) as server:
         storage = receiver_storage(_settings(server.url))
-        for what, call in CALLS.items():
-            with pytest.raises(StorageForbidden) as caught:
+        for call_name, call in CALLS.items():
+            with pytest.raises(StorageForbidden) as error_info:
                 call(storage)
-            assert caught.value.code == code, what
+            assert error_info.value.code == code, call_name
 
 
 def _settings(url: str) -> Settings:
@@ -271,10 +271,10 @@ def _settings(url: str) -> Settings:
 @pytest.mark.parametrize("host", ["storage.invalid", "storage..invalid"])
 def test_an_unknown_storage_account_raises_storage_unavailable(host: str) -> None:
     storage = receiver_storage(_settings(f"http://{host}"))
-    for what in ("put", "insert"):
-        with pytest.raises(StorageUnavailable) as caught:
-            CALLS[what](storage)
-        assert type(caught.value) is StorageUnavailable
+    for call_name in ("put", "insert"):
+        with pytest.raises(StorageUnavailable) as error_info:
+            CALLS[call_name](storage)
+        assert type(error_info.value) is StorageUnavailable
 
 
 @pytest.mark.parametrize("name", ["read", "query", "transact"])
@@ -299,9 +299,9 @@ def test_an_operation_that_fails_is_no_refused_condition(status: int, code: str,
     body = json.dumps({"odata.error": {"code": code, "message": {"lang": "en-US", "value": "0:no"}}})
     part = f"HTTP/1.1 {status} No\r\nContent-Type: application/json\r\n\r\n{body}\r\n--changesetresponse_1--\r\n"
     with scripted(ScriptedAnswer(status=202, body=f"--changesetresponse_1\r\n\r\n{part}")) as server:
-        with pytest.raises(error) as caught:
+        with pytest.raises(error) as error_info:
             receiver_storage(_settings(server.url)).transact("t", [UPSERT])
-        assert type(caught.value) is error
+        assert type(error_info.value) is error
 
 
 def test_a_truncated_download_raises_storage_unavailable() -> None:
@@ -353,7 +353,7 @@ def test_refused_processes_wait_longer_each_time_and_for_different_times() -> No
         clock.at += timedelta(hours=7)
     assert all(len(set(wait)) == len(sinks) for wait in waits), "no two at the same time"
     assert waits[0][-1] <= 60
-    assert all(later[0] > 1.2 * sooner[0] for sooner, later in pairwise(waits[:7]))
+    assert all(later_wait[0] > 1.2 * sooner[0] for sooner, later_wait in pairwise(waits[:7]))
     assert waits[-1][-1] <= 6 * 3600, "six hours at most"
     assert waits[-1][0] >= 4 * 3600
 

@@ -17,14 +17,14 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 @contextmanager
 def connected() -> Iterator[tuple[Connection, socket.socket]]:
     """A connection, and the service's end of it."""
-    ours, theirs = socket.socketpair()
-    theirs.settimeout(5)
-    opened = HTTPConnection("a.example")
-    opened.sock = ours
-    connection = Connection(opened, "a.example:10000")
-    with theirs:
+    own_socket, peer_socket = socket.socketpair()
+    peer_socket.settimeout(5)
+    http_connection = HTTPConnection("a.example")
+    http_connection.sock = own_socket
+    connection = Connection(http_connection, "a.example:10000")
+    with peer_socket:
         try:
-            yield connection, theirs
+            yield connection, peer_socket
         finally:
             connection.close()
 

@@ -78,10 +78,10 @@ def of_the_sdk(call: Callable[[TableClient, BlobClient], object]) -> HttpRequest
 def _clients(
     transport: Any, connection: str = ACCOUNT, *, tries: int = 0
 ) -> tuple[BlobServiceClient, TableServiceClient]:
-    how: dict[str, Any] = {"transport": transport, "retry_total": tries}
+    options: dict[str, Any] = {"transport": transport, "retry_total": tries}
     return (
-        BlobServiceClient.from_connection_string(connection, **how),
-        TableServiceClient.from_connection_string(connection, **how),
+        BlobServiceClient.from_connection_string(connection, **options),
+        TableServiceClient.from_connection_string(connection, **options),
     )
 
 
@@ -215,9 +215,9 @@ def test_a_query_goes_on_where_its_page_ends(query: str) -> None:
     pages: Any = Pages({"NextPartitionKey": "1!8!cA--", "NextRowKey": "1!4!a+=&"}, {"NextPartitionKey": "b"}, {})
     blobs, tables = _clients(pages)
     CASES[query].ours(AzureStorage(blobs, tables, transport=pages, tries=0))
-    first, *others = pages.urls
+    first, *other_urls = pages.urls
     sign = "&" if "?" in first else "?"
-    assert others == [
+    assert other_urls == [
         f"{first}{sign}NextPartitionKey=1%218%21cA--&NextRowKey=1%214%21a%2B%3D%26",
         f"{first}{sign}NextPartitionKey=b",
     ]
@@ -269,8 +269,8 @@ def test_a_call_is_tried_again_as_by_the_sdk(
                 transport,
             )
             assert server.calls == calls
-    ours, sdk = waits
-    assert ours == pytest.approx(sdk, abs=6), "for a blob: random within three seconds"
+    own_waits, sdk = waits
+    assert own_waits == pytest.approx(sdk, abs=6), "for a blob: random within three seconds"
 
 
 def _of_ours(case: Case, connection: str, transport: StorageTransport) -> None:

@@ -21,14 +21,14 @@ def operation(kind: OperationKind, key: str, number: int = 0, *, etag: str = "",
 
 def stored(storage: Storage, table: str) -> dict[str, object]:
     """The rows of the partition: numbers by key."""
-    return {found.key: found.values["n"] for found in storage.partition(table, "p")}
+    return {stored_row.key: stored_row.values["n"] for stored_row in storage.partition(table, "p")}
 
 
 def test_a_transaction_executes_every_kind_of_operation(storage: Storage, unique: str) -> None:
-    read, changed = (storage.insert(unique, row(key)) for key in ("read", "changed"))
+    read_etag, changed = (storage.insert(unique, row(key)) for key in ("read", "changed"))
     storage.insert(unique, row("unread"))
     storage.insert(unique, row("overwritten"))
-    assert read
+    assert read_etag
     assert changed
     etags = storage.transact(
         unique,
@@ -36,7 +36,7 @@ def test_a_transaction_executes_every_kind_of_operation(storage: Storage, unique
             operation(INSERT, "inserted", 1),
             operation(UPSERT, "overwritten", 2),
             operation(UPSERT, "written", 3),
-            operation(DELETE, "read", etag=read),
+            operation(DELETE, "read", etag=read_etag),
             operation(REPLACE, "changed", 4, etag=changed),
             operation(DELETE, "unread"),
         ],
@@ -103,9 +103,9 @@ def test_a_transaction_finds_rows_with_special_characters_in_their_keys(
     assert inserted
     replaced = storage.transact(unique, [operation(REPLACE, key, 2, etag=inserted[0], partition=key)])
     assert replaced
-    found = storage.read(unique, key, key)
-    assert found
-    assert (found.values["n"], found.etag) == (2, replaced[0])
+    stored_row = storage.read(unique, key, key)
+    assert stored_row
+    assert (stored_row.values["n"], stored_row.etag) == (2, replaced[0])
     assert storage.transact(unique, [operation(DELETE, key, etag=replaced[0], partition=key)]) == ("",)
     assert storage.read(unique, key, key) is None
 
@@ -113,7 +113,7 @@ def test_a_transaction_finds_rows_with_special_characters_in_their_keys(
 def test_a_transaction_holds_a_hundred_operations(storage: Storage, unique: str) -> None:
     operations = [operation(INSERT, f"{number:03}", number) for number in range(MAX_OPERATIONS)]
     etags = storage.transact(unique, operations)
-    assert etags == tuple(found.etag for found in storage.partition(unique, "p"))
+    assert etags == tuple(stored_row.etag for stored_row in storage.partition(unique, "p"))
     with pytest.raises(ValueError, match="chunks"):
         storage.transact(unique, [operation(UPSERT, f"{number:03}") for number in range(MAX_OPERATIONS + 1)])
 
@@ -123,7 +123,7 @@ def test_a_transaction_holds_a_hundred_operations(storage: Storage, unique: str)
 )
 def test_a_transaction_holds_as_many_bytes_as_chunks_allows(storage: Storage, unique: str, cell: bytes | str) -> None:
     rows = [Row(partition="p", key=f"{number:03}", values={"a": cell, "b": cell}) for number in range(60)]
-    part, *_ = chunks([Operation(kind=INSERT, row=each) for each in rows])
+    part, *_ = chunks([Operation(kind=INSERT, row=inserted_row) for inserted_row in rows])
     assert len(part) >= 10
     assert storage.transact(unique, part)
     assert list(storage.partition(unique, "p"))[-1].values == rows[len(part) - 1].values
@@ -158,9 +158,9 @@ def test_chunks_are_the_operations_in_their_order_and_fit(drawn: list[tuple[str,
         for number, (key, size) in enumerate(drawn)
     ]
     parts = list(chunks(operations))
-    assert [each for part in parts for each in part] == operations
+    assert [single_operation for part in parts for single_operation in part] == operations
     assert all(parts)
     for part in parts:
         assert len(part) <= MAX_OPERATIONS
-        assert len({each.row.key for each in part}) == len(part)
+        assert len({single_operation.row.key for single_operation in part}) == len(part)
         assert sum(len(bytes(each.row.values["b"])) for each in part) * 4 / 3 <= MAX_TRANSACTION_BYTES  # type: ignore[arg-type, misc]

@@ -26,14 +26,14 @@ Seen = list[tuple[str, int, dict[str, str]]]
 
 
 @contextmanager
-def server(seen: Seen, *, closes: bool = False, certificate: tuple[Path, Path] | None = None) -> Iterator[str]:
+def server(seen_requests: Seen, *, closes: bool = False, certificate: tuple[Path, Path] | None = None) -> Iterator[str]:
     """Answers everything; `closes`: and closes the connection then, without saying so. It is a proxy too."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            seen.append((self.path, self.client_address[1], dict(self.headers)))
+            seen_requests.append((self.path, self.client_address[1], dict(self.headers)))
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; charset=utf-8")
             self.send_header("Content-Length", "2")
@@ -72,23 +72,23 @@ def asked(way: StorageTransport, *urls: str) -> list[str]:
 
 
 def test_connections_are_kept_and_cookies_are_not() -> None:
-    seen: Seen = []
-    with server(seen) as url:
+    seen_requests: Seen = []
+    with server(seen_requests) as url:
         assert asked(transport(), f"{url}/one", f"{url}/two%20parts?x=1", f"{url}?three") == ["ok"] * 3
-    assert [path for path, _, _ in seen] == ["/one", "/two%20parts?x=1", "/?three"]
-    assert len({port for _, port, _ in seen}) == 1
-    assert not any("Cookie" in headers for _, _, headers in seen)
+    assert [path for path, _, _ in seen_requests] == ["/one", "/two%20parts?x=1", "/?three"]
+    assert len({port for _, port, _ in seen_requests}) == 1
+    assert not any("Cookie" in headers for _, _, headers in seen_requests)
 
 
 def test_a_connection_that_the_service_has_closed_is_not_used_again() -> None:
-    seen: Seen = []
+    seen_requests: Seen = []
     way = transport()
-    with server(seen, closes=True) as url, way:
+    with server(seen_requests, closes=True) as url, way:
         for _ in range(3):
             assert way.send(HttpRequest("GET", url)).text() == "ok"
             ((connection,),) = way._idle.values()
             _wait_until_closed(connection._sock)
-    assert len({port for _, port, _ in seen}) == 3
+    assert len({port for _, port, _ in seen_requests}) == 3
 
 
 def _wait_until_closed(sock: socket.socket) -> None:
@@ -97,12 +97,12 @@ def _wait_until_closed(sock: socket.socket) -> None:
 
 
 def test_threads_do_not_share_a_connection() -> None:
-    seen: Seen = []
-    with server(seen) as url, transport() as way, ThreadPoolExecutor(8) as pool:
+    seen_requests: Seen = []
+    with server(seen_requests) as url, transport() as way, ThreadPoolExecutor(8) as pool:
         texts = pool.map(lambda n: way.send(HttpRequest("GET", f"{url}/{n}")).text(), range(100))
         assert list(texts) == ["ok"] * 100
-    assert sorted(path for path, _, _ in seen) == sorted(f"/{n}" for n in range(100))
-    assert len({port for _, port, _ in seen}) <= 8
+    assert sorted(path for path, _, _ in seen_requests) == sorted(f"/{n}" for n in range(100))
+    assert len({port for _, port, _ in seen_requests}) <= 8
 
 
 def test_the_proxy_is_used_for_all_hosts_except_excluded_ones_and_this_machine() -> None:

@@ -244,8 +244,8 @@ def test_retention_leaves_what_an_immutability_policy_keeps_until_it_lets_go(cap
 
         def delete_blob(self, container: str, name: str) -> bool:
             facts = {blob.name: blob for blob in self.blobs(container)}
-            kept = container == ARCHIVE and name in facts and self.now() - facts[name].arrived < timedelta(days=150)
-            return not kept and super().delete_blob(container, name)
+            is_kept = container == ARCHIVE and name in facts and self.now() - facts[name].arrived < timedelta(days=150)
+            return not is_kept and super().delete_blob(container, name)
 
     caplog.set_level("INFO", "throughline.archive")
     world = closing_world(keep=timedelta(days=100), memory=Immutable())

@@ -101,9 +101,9 @@ def live(storage: MemoryStorage, catalog: Catalog, telemetry: Telemetry, *bodies
     for body in bodies:
         receive(storage, body, most_bytes=10**6, telemetry=telemetry)
     for fact in storage.blobs(EVENTS):
-        packed = storage.get(EVENTS, fact.name)
-        if fact.name not in handled and packed:
-            deliver_blob(storage, fact.name, packed, telemetry=telemetry)
+        packed_event = storage.get(EVENTS, fact.name)
+        if fact.name not in handled and packed_event:
+            deliver_blob(storage, fact.name, packed_event, telemetry=telemetry)
             publish(storage, catalog, PublishOptions(telemetry=telemetry))
 
 
@@ -146,7 +146,7 @@ def test_trace_ids_are_distributed_evenly_enough_for_sampling() -> None:
     """Samplers look at the last 56 or 64 bits; those of a UUID begin with the same two."""
     ids = [trace_of(run_id(str(number))) for number in range(400)]
     assert len(set(ids)) == 400
-    halves = sum((each & (1 << 64) - 1) < 1 << 63 for each in ids)
+    halves = sum((trace_id & (1 << 64) - 1) < 1 << 63 for trace_id in ids)
     assert 150 < halves < 250
 
 
@@ -363,9 +363,9 @@ def test_no_secret_of_an_event_is_logged(recorded: RecordedTelemetry, fresh_cata
     with pytest.raises(Refused):
         receive(storage, b'{"eventType": "password=hunter2"}', most_bytes=10**6, telemetry=telemetry)
     client.close()
-    everything = recorded.everything()
-    assert "process run" in everything
-    assert [secret for secret in (*SECRETS, "pr0perty", "local-t0k3n") if secret in everything] == []
+    recorded_text = recorded.everything()
+    assert "process run" in recorded_text
+    assert [secret for secret in (*SECRETS, "pr0perty", "local-t0k3n") if secret in recorded_text] == []
 
 
 LINES: dict[str, tuple[dict[str, Any], str]] = {

@@ -31,8 +31,8 @@ def _sum(
 def _sources(
     contributions: Iterable[Contribution], facts: Facts | None = None, now: datetime | None = None
 ) -> list[str]:
-    found = _sum(contributions, facts, now).process
-    return [each.name for each in found.inputs] if found else []
+    aggregated_process = _sum(contributions, facts, now).process
+    return [input_asset.name for input_asset in aggregated_process.inputs] if aggregated_process else []
 
 
 def _at(day: float = 0, minutes: float = 0) -> datetime:
@@ -127,9 +127,9 @@ def test_the_first_event_of_an_application_decides_whether_it_is_newer() -> None
 
 
 def test_ties_are_broken_by_id() -> None:
-    one, two = contribution("one", "/one"), contribution("two", "/two")
+    first_contribution, two = contribution("one", "/one"), contribution("two", "/two")
     newest = max("one", "two", key=run_id)
-    assert _sources([one, two], _ended("one") | _ended("two")) == [f"/{newest}"]
+    assert _sources([first_contribution, two], _ended("one") | _ended("two")) == [f"/{newest}"]
 
 
 class TestApplicationsThatNeverEnd:
@@ -177,9 +177,9 @@ def test_the_earliest_end_of_several_quiet_times_is_the_next_check() -> None:
     long = [contribution("long", "/long", minute=minute) for minute in (0, 50)]
     short = contribution("short", "/short", minute=10)
     oldest = contribution("oldest", "/oldest", day=-1)
-    found = _sum([oldest, *long, short], None, _at(0, 55))
-    assert found.revisit == _at(0, 70)
-    assert _sources([oldest, *long, short], None, found.revisit) == ["/short"]
+    aggregation = _sum([oldest, *long, short], None, _at(0, 55))
+    assert aggregation.revisit == _at(0, 70)
+    assert _sources([oldest, *long, short], None, aggregation.revisit) == ["/short"]
 
 
 def test_the_quiet_time_and_the_unseen_time_are_settings() -> None:
@@ -202,10 +202,10 @@ def test_operations_assets_and_columns_are_united() -> None:
 
 
 def test_a_self_loop_is_removed_with_its_columns() -> None:
-    found = _sum([_seen("one", process("/a", "/out"))]).process
-    assert found == process("/a")
-    assert found
-    assert found.columns == (edge("/a", "/out"),)
+    aggregated_process = _sum([_seen("one", process("/a", "/out"))]).process
+    assert aggregated_process == process("/a")
+    assert aggregated_process
+    assert aggregated_process.columns == (edge("/a", "/out"),)
 
 
 @pytest.mark.parametrize("content", [process("/out"), process()], ids=["only itself", "nothing"])
@@ -216,10 +216,10 @@ def test_contributions_without_inputs_give_no_process(content: Process) -> None:
 def test_contributions_without_inputs_are_judged_after_aggregation() -> None:
     """An INSERT of constants into a MERGE's target is no process alone, yet one of its operations."""
     constants = process(operations=("insert",))
-    found = _sum([_seen("one", constants), _seen("one", process("/a", operations=("merge",)))]).process
-    assert found
-    assert found.operations == ("insert", "merge")
-    assert found.inputs == (asset("/a"),)
+    aggregated_process = _sum([_seen("one", constants), _seen("one", process("/a", operations=("merge",)))]).process
+    assert aggregated_process
+    assert aggregated_process.operations == ("insert", "merge")
+    assert aggregated_process.inputs == (asset("/a"),)
 
 
 def test_a_rewrite_without_inputs_removes_the_process() -> None:

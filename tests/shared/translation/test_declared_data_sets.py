@@ -24,8 +24,8 @@ def entry(name: str, **values: str) -> Json:
 
 def view(hour: int, lineage: Any = None, name: str = "v_orders", **facets: Any) -> bytes:
     """A data set event of a view, with the facet `lineage`."""
-    given = {"lineage": {"_producer": "x", "_schemaURL": "y", **lineage}} if lineage is not None else {}
-    data = {"namespace": SERVER, "name": f"shop.dbo.{name}", "facets": {**given, **facets}}
+    lineage_facet = {"lineage": {"_producer": "x", "_schemaURL": "y", **lineage}} if lineage is not None else {}
+    data = {"namespace": SERVER, "name": f"shop.dbo.{name}", "facets": {**lineage_facet, **facets}}
     return packed({"eventTime": f"2026-11-01T{hour:02}:00:00Z", "producer": "x", "schemaURL": "y", "dataset": data})
 
 
@@ -66,7 +66,7 @@ def test_the_newest_event_replaces_those_before_in_any_order(order: tuple[int, .
 
 def test_a_data_set_event_without_lineage_is_skipped_and_one_on_itself_too() -> None:
     history = translate_history([decode(view(1, schema={"fields": [{"name": "id"}]}))])
-    assert (history.processes, [each.reason for each in history.ignored]) == (
+    assert (history.processes, [ignored_event.reason for ignored_event in history.ignored]) == (
         (),
         ["job or data set event without a run"],
     )
@@ -91,5 +91,5 @@ def test_a_view_is_published_replaced_and_withdrawn() -> None:
         for place in post(storage, event):
             settle(storage, place)
         publish(storage, catalog, publish_options(clock))
-        found = [[key[1].rpartition("/")[2] for key in process.inputs] for process in catalog.processes.values()]
-        assert found == ([] if inputs is None else [[name.rpartition(".")[2] for name in inputs]])
+        input_names = [[key[1].rpartition("/")[2] for key in process.inputs] for process in catalog.processes.values()]
+        assert input_names == ([] if inputs is None else [[name.rpartition(".")[2] for name in inputs]])

@@ -45,12 +45,12 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("run", "reason"), CASES.values(), ids=CASES)
 def test_a_process_without_columns_has_the_reason(run: dict[str, Any], reason: str) -> None:
-    one = merged(**{"inputs": ["/in"], "job": "adaptive_spark_plan.out", **run})
-    found = translate(one)
-    assert not isinstance(found, Skip | Wait)
-    (content,) = found.processes
-    whole = Contribution(application_run="application", content=content, seen=SEEN)
-    process = aggregate([whole], {}, now=None).process
+    merged_run = merged(**{"inputs": ["/in"], "job": "adaptive_spark_plan.out", **run})
+    translation = translate(merged_run)
+    assert not isinstance(translation, Skip | Wait)
+    (content,) = translation.processes
+    contribution = Contribution(application_run="application", content=content, seen=SEEN)
+    process = aggregate([contribution], {}, now=None).process
     assert process is not None
-    explanation = why_no_columns(process, [content], [one.statement])
+    explanation = why_no_columns(process, [content], [merged_run.statement])
     assert reason in explanation if reason else explanation == ""

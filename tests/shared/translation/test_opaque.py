@@ -19,12 +19,12 @@ from tests.support.events import event
 IDENTITY, CHANGE, SUM = ("IDENTITY",), ("TRANSFORMATION",), ("AGGREGATION",)
 
 
-def _edge(how: tuple[str, ...], *, masked: bool = False, start: str = "/in", end: str = "/out") -> ColumnEdge:
+def _edge(steps: tuple[str, ...], *, masked: bool = False, start: str = "/in", end: str = "/out") -> ColumnEdge:
     return ColumnEdge(
         input=Column(qualified_name=start, column="c"),
         output=Column(qualified_name=end, column="c"),
         kind=DIRECT,
-        how=how,
+        how=steps,
         masked=masked,
     )
 
@@ -38,7 +38,7 @@ def _kind(edge: ColumnEdge) -> tuple[Kind, bool]:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "kind"),
+    ("first_edge", "other", "kind"),
     [
         (COPY, CODE, (Kind.IDENTITY, False)),
         (CHANGED, CODE, (Kind.TRANSFORMATION, False)),
@@ -53,23 +53,23 @@ def _kind(edge: ColumnEdge) -> tuple[Kind, bool]:
     ],
 )
 def test_an_exact_edge_goes_before_an_opaque_one_but_a_mask_does_not(
-    one: ColumnEdge, other: ColumnEdge, kind: tuple[Kind, bool]
+    first_edge: ColumnEdge, other: ColumnEdge, kind: tuple[Kind, bool]
 ) -> None:
-    for pair in permutations((one, other)):
-        (both,) = union_edges(pair)
-        assert _kind(both) == kind
+    for pair in permutations((first_edge, other)):
+        (united_edge,) = union_edges(pair)
+        assert _kind(united_edge) == kind
 
 
 def test_edges_are_one_in_whatever_order_and_groups_they_come() -> None:
     for three in product((COPY, CHANGED, SUMMED, MASKED, CODE, MASKED_CODE), repeat=3):
-        (whole,) = union_edges(three)
-        assert union_edges([*union_edges(three[:2]), three[2]]) == (whole,)
-        assert union_edges([three[0], *union_edges(three[1:])]) == (whole,)
+        (united_edge,) = union_edges(three)
+        assert union_edges([*union_edges(three[:2]), three[2]]) == (united_edge,)
+        assert union_edges([three[0], *union_edges(three[1:])]) == (united_edge,)
 
 
-def _process(start: str, end: str, how: ColumnEdge) -> Contribution:
+def _process(start: str, end: str, column_edge: ColumnEdge) -> Contribution:
     inputs, outputs = (Asset(type="fs_path", qualified_name=name, namespace="file", name=name) for name in (start, end))
-    columns = (_edge(how.how, masked=how.masked, start=start, end=end),)
+    columns = (_edge(column_edge.how, masked=column_edge.masked, start=start, end=end),)
     process = Process(
         qualified_name=f"process{end}",
         name=end,
@@ -83,7 +83,7 @@ def _process(start: str, end: str, how: ColumnEdge) -> Contribution:
 
 
 @pytest.mark.parametrize(
-    ("earlier", "later", "kind"),
+    ("earlier", "later_edge", "kind"),
     [
         (COPY, CODE, (Kind.OPAQUE, False)),
         (CODE, COPY, (Kind.OPAQUE, False)),
@@ -95,9 +95,9 @@ def _process(start: str, end: str, how: ColumnEdge) -> Contribution:
     ],
 )
 def test_what_passes_a_staging_data_set_is_opaque_if_a_part_of_its_way_is(
-    earlier: ColumnEdge, later: ColumnEdge, kind: tuple[Kind, bool]
+    earlier: ColumnEdge, later_edge: ColumnEdge, kind: tuple[Kind, bool]
 ) -> None:
-    history = [_process("/in", "/stage", earlier), _process("/stage", "/out", later)]
+    history = [_process("/in", "/stage", earlier), _process("/stage", "/out", later_edge)]
     staged = eliminate_staging(history, LifecycleEvents(dropped={"/stage": START}))
     (remaining,) = [staging_result.remains for staging_result in staged if staging_result.remains]
     (edge,) = remaining.content.columns

@@ -20,8 +20,8 @@ Said = tuple[str, str] | tuple[str, str, tuple[str, str]]
 """A data set: its namespace, its name, and a symlink."""
 
 
-def _dataset(said: Said) -> Json:
-    namespace, name, *links = said
+def _dataset(spelling: Said) -> Json:
+    namespace, name, *links = spelling
     identifiers = [{"namespace": link[0], "name": link[1], "type": "TABLE"} for link in links]
     return {"namespace": namespace, "name": name, "facets": {"symlinks": {"identifiers": identifiers}} if links else {}}
 
@@ -142,9 +142,9 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.parametrize(("sent", "operation"), OPERATIONS.items())
-def test_the_operation_of_a_query_is_hives(sent: str, operation: str) -> None:
-    facets = {"hive_query": {"queryId": "q1", "operationName": sent}}
+@pytest.mark.parametrize(("operation_name", "operation"), OPERATIONS.items())
+def test_the_operation_of_a_query_is_hives(operation_name: str, operation: str) -> None:
+    facets = {"hive_query": {"queryId": "q1", "operationName": operation_name}}
     query = job("query.shop.result", ("file", "/in"), ("file", "/out"), integration="HIVE", facets=facets)
     assert [process.operations for process in translate_history([query]).processes] == [(operation,)]
 

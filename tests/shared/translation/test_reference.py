@@ -19,8 +19,8 @@ def _job(application: str, *sources: str, day: float = 0, end: str | None = "COM
     """An application that appends to one sink from each of the sources in turn."""
     start = day * DAY
     events = [application_event(application, "START", start)]
-    for number, each in enumerate(sources, start=1):
-        events += decoded_run(application, [each], minute=start + number)
+    for number, source_name in enumerate(sources, start=1):
+        events += decoded_run(application, [source_name], minute=start + number)
     return [*events, application_event(application, end, start + 20)] if end else events
 
 
@@ -65,8 +65,8 @@ def test_ignored_events_are_counted_with_their_reason() -> None:
 
 def test_a_job_that_runs_again_unchanged_changes_nothing() -> None:
     once = translate_history(_job("one", "/a", "/b")).processes
-    again = translate_history([*_job("one", "/a", "/b"), *_job("two", "/a", "/b", day=1)]).processes
-    assert once == again
+    second_processes = translate_history([*_job("one", "/a", "/b"), *_job("two", "/a", "/b", day=1)]).processes
+    assert once == second_processes
 
 
 @pytest.mark.parametrize("gap", [1, 30])

@@ -23,33 +23,44 @@ def shown(events: Events) -> dict[str, list[str]]:
     return {process.outputs[0].name: [asset.name for asset in process.inputs] for process in processes(events)}
 
 
-def wrote(run: str, at: str, sources: str, sink: str, **more: Any) -> bytes:
+def wrote(run: str, clock_time: str, sources: str, sink: str, **fields: Any) -> bytes:
     return event(
-        run, "COMPLETE", f"10:{at}", inputs=sources.split(), outputs=[sink], application=more.pop("app", "app"), **more
+        run,
+        "COMPLETE",
+        f"10:{clock_time}",
+        inputs=sources.split(),
+        outputs=[sink],
+        application=fields.pop("app", "app"),
+        **fields,
     )
 
 
-def column(run: str, at: str, start: tuple[str, str], end: tuple[str, str]) -> bytes:
-    return wrote(run, at, start[0], end[0], columns={end[1]: [start]})
+def column(run: str, clock_time: str, start: tuple[str, str], end: tuple[str, str]) -> bytes:
+    return wrote(run, clock_time, start[0], end[0], columns={end[1]: [start]})
 
 
-def lifecycle(state: str, at: str, path: str, before: str = "", app: str = "app") -> bytes:
+def lifecycle(state: str, clock_time: str, path: str, previous_path: str = "", app: str = "app") -> bytes:
     return event(
-        f"{state}{path}{at}", "COMPLETE", f"10:{at}", outputs=[path], application=app, states={path: (state, before)}
+        f"{state}{path}{clock_time}",
+        "COMPLETE",
+        f"10:{clock_time}",
+        outputs=[path],
+        application=app,
+        states={path: (state, previous_path)},
     )
 
 
-def batch(run: str, began: str, ended: str, source: str) -> Events:
+def batch(run: str, began: str, end_time: str, source: str) -> Events:
     return [
-        event(run, kind, f"10:{at}", inputs=[source], application="app", streaming=True)
-        for kind, at in (("START", began), ("COMPLETE", ended))
+        event(run, kind, f"10:{clock_time}", inputs=[source], application="app", streaming=True)
+        for kind, clock_time in (("START", began), ("COMPLETE", end_time))
     ]
 
 
-def alone(run: str, began: str, ended: str, sink: str) -> Events:
+def alone(run: str, began: str, end_time: str, sink: str) -> Events:
     return [
-        event(run, kind, f"10:{at}", inputs=[sink], outputs=[sink], application="app")
-        for kind, at in (("START", began), ("COMPLETE", ended))
+        event(run, kind, f"10:{clock_time}", inputs=[sink], outputs=[sink], application="app")
+        for kind, clock_time in (("START", began), ("COMPLETE", end_time))
     ]
 
 
@@ -159,14 +170,14 @@ CASES: dict[str, tuple[Events, dict[str, list[str]]]] = {
         [
             wrote("a", "01:00", "/a", "/new"),
             wrote("b", "02:00", "/new", "/report"),
-            lifecycle("RENAME", "03:00", "/now", before="/new"),
+            lifecycle("RENAME", "03:00", "/now", previous_path="/new"),
         ],
         {"/now": ["/a"], "/report": ["/now"]},
     ),
     "what is written under the old name later is another table": (
         [
             wrote("a", "01:00", "/a", "/new"),
-            lifecycle("RENAME", "02:00", "/now", before="/new"),
+            lifecycle("RENAME", "02:00", "/now", previous_path="/new"),
             wrote("b", "03:00", "/b", "/new"),
         ],
         {"/new": ["/b"], "/now": ["/a"]},
@@ -202,7 +213,7 @@ def test_a_column_of_a_staging_table_that_came_from_nowhere_is_sourceless() -> N
         ]
     )
     assert process.columns == ()
-    assert [each.column for each in process.sourceless] == ["risk"]
+    assert [sourceless_column.column for sourceless_column in process.sourceless] == ["risk"]
 
 
 def test_a_run_with_a_dropped_output_is_skipped_and_one_with_a_renamed_output_published() -> None:
@@ -210,7 +221,7 @@ def test_a_run_with_a_dropped_output_is_skipped_and_one_with_a_renamed_output_pu
         wrote("gone", "01:00", "/a", "/stage"),
         lifecycle("DROP", "02:00", "/stage"),
         wrote("moved", "03:00", "/a", "/new"),
-        lifecycle("RENAME", "04:00", "/now", before="/new"),
+        lifecycle("RENAME", "04:00", "/now", previous_path="/new"),
     ]
     verdicts = {
         run_verdict.run_id: (run_verdict.state, run_verdict.reason)
@@ -220,13 +231,13 @@ def test_a_run_with_a_dropped_output_is_skipped_and_one_with_a_renamed_output_pu
     assert verdicts[run_id("moved")] == ("published", None)
 
 
-def notebook(run: str, at: str, path: str) -> bytes:
-    return event(run, "RUNNING", f"10:{at}", application="app", properties={PATH: path})
+def notebook(run: str, clock_time: str, path: str) -> bytes:
+    return event(run, "RUNNING", f"10:{clock_time}", application="app", properties={PATH: path})
 
 
 def test_a_run_inherits_the_one_notebook_of_its_application() -> None:
-    others = [notebook("b", "02:00", "/Users/ada/load"), wrote("b", "02:30", "/b", "/two")]
-    events = [wrote("a", "01:00", "/a", "/one"), *others]
+    other_events = [notebook("b", "02:00", "/Users/ada/load"), wrote("b", "02:30", "/b", "/two")]
+    events = [wrote("a", "01:00", "/a", "/one"), *other_events]
     for order in permutations(events):
         assert {process.name for process in processes(list(order))} == {
             "notebook /Users/ada/load → one",
@@ -265,9 +276,9 @@ def test_a_table_that_only_a_statement_names_is_found_by_events_of_another_run()
         wrote("b", "02:00", "/b", "/out", tables=TABLES, sql=SUBQUERY),
     ]
     for order in permutations(events):
-        found = {process.outputs[0].name: process for process in processes(list(order))}
-        assert [asset.name for asset in found["/out"].inputs] == ["/b", "/rates"]
-        assert found["/out"].parsed == ("file:///rates",)
+        processes_by_output = {process.outputs[0].name: process for process in processes(list(order))}
+        assert [asset.name for asset in processes_by_output["/out"].inputs] == ["/b", "/rates"]
+        assert processes_by_output["/out"].parsed == ("file:///rates",)
 
 
 def test_an_unknown_table_is_left_out() -> None:
@@ -291,12 +302,14 @@ def test_the_identity_by_notebook_replaces_the_generic_name_of_the_job() -> None
         event("old", "COMPLETE", "09:00:00", inputs=["/a"], outputs=["/out"], application="monday", job=SHELL),
         event("monday", "COMPLETE", "09:30:00"),
     ]
-    known = [
+    known_events = [
         event("new", "RUNNING", "10:00:00", application="tuesday", job=SHELL, properties={PATH: "/Users/ada/load"}),
         event("new", "COMPLETE", "10:01:00", inputs=["/b"], outputs=["/out"], application="tuesday", job=SHELL),
     ]
-    rename = [content.replace(b'"name": "app"', b'"name": "databricks_shell"') for content in (*nameless, *known)]
-    over = event("tuesday", "COMPLETE", "10:30:00")
+    rename = [
+        content.replace(b'"name": "app"', b'"name": "databricks_shell"') for content in (*nameless, *known_events)
+    ]
+    end_event = event("tuesday", "COMPLETE", "10:30:00")
     assert [(process.name, process.generic_identity) for process in processes(rename[:2])] == [
         ("databricks_shell → out", True)
     ]
@@ -304,7 +317,7 @@ def test_the_identity_by_notebook_replaces_the_generic_name_of_the_job() -> None
         "databricks_shell → out",
         "notebook /Users/ada/load → out",
     }
-    assert {process.name for process in processes([*rename, over])} == {"notebook /Users/ada/load → out"}
+    assert {process.name for process in processes([*rename, end_event])} == {"notebook /Users/ada/load → out"}
 
 
 def test_a_notebook_that_only_infers_a_schema_replaces_no_process() -> None:

@@ -46,10 +46,10 @@ def changes_between(snapshot_before: Snapshot, snapshot_after: Snapshot) -> list
 
 
 def test_equal_states_have_no_changes_and_equal_bytes() -> None:
-    again = state(dict(reversed(JOBS.items())), dict(reversed(SCHEMAS.items())))
-    assert packed(again) == packed(BEFORE)
+    second_state = state(dict(reversed(JOBS.items())), dict(reversed(SCHEMAS.items())))
+    assert packed(second_state) == packed(BEFORE)
     assert unpacked(packed(BEFORE)) == BEFORE
-    assert changes(BEFORE, again) == ()
+    assert changes(BEFORE, second_state) == ()
 
 
 def test_a_state_that_is_not_readable_is_refused() -> None:
@@ -60,16 +60,16 @@ def test_a_state_that_is_not_readable_is_refused() -> None:
 
 def test_a_state_with_any_damaged_bit_is_refused_or_read_as_it_was() -> None:
     """Some bits of gzip's header have no meaning."""
-    whole = packed(BEFORE)
+    packed_state = packed(BEFORE)
     refused = 0
-    for position in range(8 * len(whole)):
-        data = bytearray(whole)
+    for position in range(8 * len(packed_state)):
+        data = bytearray(packed_state)
         data[position // 8] ^= 1 << position % 8
         try:
             assert unpacked(bytes(data)) == BEFORE
         except UnreadableSnapshotError:
             refused += 1
-    assert refused > 7 * len(whole)
+    assert refused > 7 * len(packed_state)
 
 
 @pytest.mark.parametrize(
@@ -89,53 +89,59 @@ def test_the_severity_of_a_schema_change_follows_its_possible_harm(table: str, c
 
 def test_a_dropped_column_is_breaking_where_it_is_read_and_is_one_change() -> None:
     """The reader's lost source is no separate change."""
-    jobs = {**JOBS, "load": [each for each in JOBS["load"] if "raw.mail" not in each]}
+    jobs = {**JOBS, "load": [arrow for arrow in JOBS["load"] if "raw.mail" not in arrow]}
     state_after = state(jobs, {**SCHEMAS, "raw": "id:int sum:decimal(10,2) day:date"})
     assert changes_between(BEFORE, state_after) == [("column_dropped", "raw", "mail", "breaking")]
 
 
 def test_dropping_a_column_that_only_filters_rows_is_breaking() -> None:
     jobs = {**JOBS, "load": JOBS["load"][:3]}
-    after = state(jobs, {**SCHEMAS, "raw": "id:int mail:string sum:decimal(10,2)"})
-    assert changes_between(BEFORE, after) == [("column_dropped", "raw", "day", "breaking")]
+    state_after = state(jobs, {**SCHEMAS, "raw": "id:int mail:string sum:decimal(10,2)"})
+    assert changes_between(BEFORE, state_after) == [("column_dropped", "raw", "day", "breaking")]
 
 
 def test_a_dropped_column_that_nothing_reads_is_risky() -> None:
     jobs = {**JOBS, "report": JOBS["report"][:2]}
-    after = state(jobs, {**SCHEMAS, "report": "id:int total:decimal(10,2)"})
-    assert changes_between(BEFORE, after) == [("column_dropped", "report", "mail", "risky")]
+    state_after = state(jobs, {**SCHEMAS, "report": "id:int total:decimal(10,2)"})
+    assert changes_between(BEFORE, state_after) == [("column_dropped", "report", "mail", "risky")]
 
 
 def test_a_rename_is_one_change_for_all_columns_made_from_it() -> None:
     jobs = {
-        "load": [each.replace("raw.mail", "raw.email") for each in JOBS["load"]],
+        "load": [arrow.replace("raw.mail", "raw.email") for arrow in JOBS["load"]],
         "report": JOBS["report"],
     }
-    after = state(jobs, {**SCHEMAS, "raw": "id:int email:string sum:decimal(10,2) day:date"})
-    assert changes_between(BEFORE, after) == [("column_renamed", "raw", "mail", "breaking")]
-    (change,) = changes(BEFORE, after)
+    state_after = state(jobs, {**SCHEMAS, "raw": "id:int email:string sum:decimal(10,2) day:date"})
+    assert changes_between(BEFORE, state_after) == [("column_renamed", "raw", "mail", "breaking")]
+    (change,) = changes(BEFORE, state_after)
     assert (change.before, change.after) == ("mail", "email")
 
 
 def test_renames_of_one_type_are_distinguished_by_their_readers() -> None:
     state_before = state({"a": ["s.x > t.x", "s.y > t.y"]}, {"s": "x:int y:int", "t": "x:int y:int"})
-    after = state({"a": ["s.one > t.x", "s.two > t.y"]}, {"s": "one:int two:int", "t": "x:int y:int"})
-    assert [(change.before, change.after) for change in changes(state_before, after)] == [("x", "one"), ("y", "two")]
+    state_after = state({"a": ["s.one > t.x", "s.two > t.y"]}, {"s": "one:int two:int", "t": "x:int y:int"})
+    assert [(change.before, change.after) for change in changes(state_before, state_after)] == [
+        ("x", "one"),
+        ("y", "two"),
+    ]
 
 
 def test_ambiguous_renames_are_a_drop_and_an_addition() -> None:
     jobs = {"a": ["s.k > t.k"]}
-    before = state(jobs, {"s": "k:int x:int y:int", "t": "k:int"})
-    after = state(jobs, {"s": "k:int one:int two:int", "t": "k:int"})
-    assert sorted(change.kind for change in changes(before, after)) == ["column_added"] * 2 + ["column_dropped"] * 2
+    state_before = state(jobs, {"s": "k:int x:int y:int", "t": "k:int"})
+    state_after = state(jobs, {"s": "k:int one:int two:int", "t": "k:int"})
+    assert (
+        sorted(change.kind for change in changes(state_before, state_after))
+        == ["column_added"] * 2 + ["column_dropped"] * 2
+    )
 
 
 def test_a_new_or_lost_source_is_a_change_of_the_data_set_made_from_it() -> None:
-    more = {**JOBS, "load2": ["other.sum > orders.sum"]}
-    after = state(more, {**SCHEMAS, "other": "sum:int"})
-    assert changes_between(BEFORE, after) == [("source_came", "orders", "", "risky")]
-    assert changes_between(after, BEFORE) == [("source_went", "orders", "", "risky")]
-    (change,) = changes(BEFORE, after)
+    extended_jobs = {**JOBS, "load2": ["other.sum > orders.sum"]}
+    state_after = state(extended_jobs, {**SCHEMAS, "other": "sum:int"})
+    assert changes_between(BEFORE, state_after) == [("source_came", "orders", "", "risky")]
+    assert changes_between(state_after, BEFORE) == [("source_went", "orders", "", "risky")]
+    (change,) = changes(BEFORE, state_after)
     assert change.others == (("azure_datalake_gen2_path", name_of("other"), ""),)
     assert change.processes == ("throughline:v1://load2",)
 
@@ -166,8 +172,8 @@ def test_a_placeholder_that_was_scanned_is_no_change() -> None:
 
 
 def test_a_lost_mask_names_the_columns_that_are_plain_now() -> None:
-    after = state({**JOBS, "load": [each.removesuffix(" mask") for each in JOBS["load"]]}, SCHEMAS)
-    (change,) = changes(BEFORE, after)
+    state_after = state({**JOBS, "load": [arrow.removesuffix(" mask") for arrow in JOBS["load"]]}, SCHEMAS)
+    (change,) = changes(BEFORE, state_after)
     assert (change.kind, change.severity, change.column) == (ChangeKind.MASK_LOST, Severity.BREAKING, "mail")
     assert [(name.removeprefix(name_of("")), column) for _, name, column in change.others] == [
         ("orders", "mail"),
@@ -176,10 +182,10 @@ def test_a_lost_mask_names_the_columns_that_are_plain_now() -> None:
 
 
 def test_a_path_around_a_mask_is_a_lost_mask() -> None:
-    after = state(
+    state_after = state(
         {**JOBS, "around": ["raw.mail > tmp.mail", "tmp.mail > report.mail"]}, {**SCHEMAS, "tmp": "mail:string"}
     )
-    lost_changes = [change for change in changes(BEFORE, after) if change.kind is ChangeKind.MASK_LOST]
+    lost_changes = [change for change in changes(BEFORE, state_after) if change.kind is ChangeKind.MASK_LOST]
     assert [[name.removeprefix(name_of("")) for _, name, _ in change.others] for change in lost_changes] == [["report"]]
     assert lost_changes[0].processes == ("throughline:v1://around", "throughline:v1://around")
 
@@ -195,15 +201,15 @@ def test_code_in_the_place_of_a_mask_may_lose_it() -> None:
 
 
 def test_a_plain_path_beside_code_is_a_lost_mask() -> None:
-    after = state(
+    state_after = state(
         {**JOBS, "load": [*JOBS["load"], "raw.mail > orders.mail code"], "a": ["raw.mail > report.mail"]}, SCHEMAS
     )
-    found = {
+    names_by_kind = {
         change.kind: [name for _, name, _ in change.others]
-        for change in changes(BEFORE, after)
+        for change in changes(BEFORE, state_after)
         if "mask" in change.kind
     }
-    assert found == {ChangeKind.MASK_LOST: [name_of("report")], ChangeKind.MASK_UNCERTAIN: [name_of("orders")]}
+    assert names_by_kind == {ChangeKind.MASK_LOST: [name_of("report")], ChangeKind.MASK_UNCERTAIN: [name_of("orders")]}
 
 
 def test_a_mask_in_the_place_of_code_or_code_in_that_of_a_copy_is_no_lost_mask() -> None:
@@ -214,24 +220,26 @@ def test_a_mask_in_the_place_of_code_or_code_in_that_of_a_copy_is_no_lost_mask()
 
 
 def test_removing_a_mask_beside_a_plain_path_is_no_change() -> None:
-    before = state({**JOBS, "plain": ["raw.mail > report.mail", "raw.mail > orders.mail"]}, SCHEMAS)
-    unmasked = {**JOBS, "load": [each.removesuffix(" mask") for each in JOBS["load"]]}
-    after = state({**unmasked, "plain": ["raw.mail > report.mail", "raw.mail > orders.mail"]}, SCHEMAS)
-    assert changes(before, after) == ()
+    state_before = state({**JOBS, "plain": ["raw.mail > report.mail", "raw.mail > orders.mail"]}, SCHEMAS)
+    unmasked = {**JOBS, "load": [arrow.removesuffix(" mask") for arrow in JOBS["load"]]}
+    state_after = state({**unmasked, "plain": ["raw.mail > report.mail", "raw.mail > orders.mail"]}, SCHEMAS)
+    assert changes(state_before, state_after) == ()
 
 
 def test_broken_gates_and_overdue_jobs_are_changes_only_when_they_begin() -> None:
     moment = datetime(2026, 11, 23, 6, tzinfo=UTC)
     late = (Overdue(process="throughline:v1://load", last_start=moment, due=moment + timedelta(hours=2)),)
     gate = (BrokenGate(policy="training", rule="no_tag PII", sentence="raw.mail reaches report.mail"),)
-    after = state(JOBS, SCHEMAS, overdue=late, broken=gate)
-    assert {str(change.kind) for change in changes(BEFORE, after)} == {"job_overdue", "gate_broken"}
-    assert changes(after, after) == ()
-    assert changes(after, BEFORE) == ()
-    again = (
+    state_after = state(JOBS, SCHEMAS, overdue=late, broken=gate)
+    assert {str(change.kind) for change in changes(BEFORE, state_after)} == {"job_overdue", "gate_broken"}
+    assert changes(state_after, state_after) == ()
+    assert changes(state_after, BEFORE) == ()
+    second_overdue = (
         Overdue(process="throughline:v1://load", last_start=moment + timedelta(days=2), due=moment + timedelta(days=3)),
     )
-    assert [str(change.kind) for change in changes(after, state(JOBS, SCHEMAS, overdue=again))] == ["job_overdue"]
+    assert [str(change.kind) for change in changes(state_after, state(JOBS, SCHEMAS, overdue=second_overdue))] == [
+        "job_overdue"
+    ]
 
 
 # --- masks against a naive oracle
@@ -240,14 +248,14 @@ def test_broken_gates_and_overdue_jobs_are_changes_only_when_they_begin() -> Non
 _PLAIN, _PERHAPS, _MASKED = range(3)
 
 
-def _ways(view: View, start: int, seen: frozenset[int], *, how: int) -> Iterator[tuple[int, int]]:
+def _ways(view: View, start: int, visited_columns: frozenset[int], *, way_kind: int) -> Iterator[tuple[int, int]]:
     """Each column at the end of a path, and how its value arrives there: plain, plain or not, or masked."""
     for edge in view.edges_from(start):
-        if edge.kind is Kind.CONDITION or edge.output in seen:
+        if edge.kind is Kind.CONDITION or edge.output in visited_columns:
             continue
-        through = max(how, _MASKED if edge.masked else _PERHAPS if edge.kind is Kind.OPAQUE else _PLAIN)
+        through = max(way_kind, _MASKED if edge.masked else _PERHAPS if edge.kind is Kind.OPAQUE else _PLAIN)
         yield edge.output, through
-        yield from _ways(view, edge.output, seen | {edge.output}, how=through)
+        yield from _ways(view, edge.output, visited_columns | {edge.output}, way_kind=through)
 
 
 def _exposure(snapshot: Snapshot) -> dict[tuple[object, object], set[int]]:
@@ -255,7 +263,7 @@ def _exposure(snapshot: Snapshot) -> dict[tuple[object, object], set[int]]:
     view = View(snapshot.document)
     exposed: dict[tuple[object, object], set[int]] = {}
     for number in range(len(snapshot.document.columns)):
-        for column, manner in _ways(view, number, frozenset({number}), how=_PLAIN):
+        for column, manner in _ways(view, number, frozenset({number}), way_kind=_PLAIN):
             exposed.setdefault((view.key(number), view.key(column)), set()).add(manner)
     return exposed
 
@@ -265,33 +273,33 @@ def test_lost_masks_are_those_of_a_naive_walk() -> None:
     lost_counts = Counter[int]()
     for seed in range(1000):
         chance = random.Random(seed)
-        before, after = random_state(chance), random_state(chance)
-        was, now = _exposure(before), _exposure(after)
+        state_before, state_after = random_state(chance), random_state(chance)
+        was, now = _exposure(state_before), _exposure(state_after)
         expected = {
             pair: min(now[pair])
             for pair, ways in was.items()
             if ways == {_MASKED} and min(now.get(pair, {_MASKED})) != _MASKED
         }
-        found = {
+        lost_masks = {
             ((*change.dataset, change.column), other): kinds[change.kind]
-            for change in changes(before, after)
+            for change in changes(state_before, state_after)
             if change.kind in kinds
             for other in change.others
         }
-        assert found.items() <= expected.items(), seed
-        for start, end in expected.keys() - found.keys():  # another column on a way without a mask is named for it
-            assert any(other == end and min(now.get((start, named), {_MASKED})) != _MASKED for named, other in found), (
-                seed
-            )
-        lost_counts.update(found.values())
-    assert min(lost_counts[how] for how in kinds.values()) > 30
+        assert lost_masks.items() <= expected.items(), seed
+        for start, end in expected.keys() - lost_masks.keys():  # another column on a way without a mask is named for it
+            assert any(
+                other == end and min(now.get((start, named), {_MASKED})) != _MASKED for named, other in lost_masks
+            ), seed
+        lost_counts.update(lost_masks.values())
+    assert min(lost_counts[exposure] for exposure in kinds.values()) > 30
 
 
 # --- types
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "wider"),
+    ("type_before", "type_after", "wider"),
     [
         ("int", "bigint", True),
         ("bigint", "int", False),
@@ -308,8 +316,8 @@ def test_lost_masks_are_those_of_a_naive_walk() -> None:
         ("string", "int", False),
     ],
 )
-def test_a_type_widens_where_it_holds_every_value(before: str, after: str, wider: bool) -> None:
-    assert widens(before, after) is wider
+def test_a_type_widens_where_it_holds_every_value(type_before: str, type_after: str, wider: bool) -> None:
+    assert widens(type_before, type_after) is wider
 
 
 def test_spellings_of_one_type_are_equal() -> None:
@@ -355,9 +363,12 @@ def test_a_job_without_rhythm_is_never_due() -> None:
 def test_a_job_is_overdue_by_its_own_starts(hours: tuple[int, ...], expected: bool) -> None:
     """Each start has a second step a minute later, which is no start of its own."""
     starts = [MONDAY + timedelta(hours=hour, minutes=minute) for hour in hours for minute in (0, 1)]
-    found = overdue("job", starts, MONDAY + timedelta(hours=133))
-    assert (found is not None) == expected
-    assert found is None or (found.last_start, found.due) == (starts[-2], starts[-2] + timedelta(hours=36))
+    overdue_job = overdue("job", starts, MONDAY + timedelta(hours=133))
+    assert (overdue_job is not None) == expected
+    assert overdue_job is None or (overdue_job.last_start, overdue_job.due) == (
+        starts[-2],
+        starts[-2] + timedelta(hours=36),
+    )
 
 
 def _failing(*tests: tuple[str, str, str], jobs: Mapping[str, Sequence[str]] = JOBS, hour: int = 0) -> Snapshot:
@@ -371,11 +382,13 @@ def _failing(*tests: tuple[str, str, str], jobs: Mapping[str, Sequence[str]] = J
 
 
 def test_a_test_that_begins_to_fail_is_a_change_once() -> None:
-    one, both = [("raw", "id", "unique")], [("raw", "id", "unique"), ("orders", "", "row_count")]
-    assert changes_between(BEFORE, _failing(*one)) == [("test_failed", "raw", "id", "risky")]
-    assert changes_between(_failing(*one), _failing(*both)) == [("test_failed", "orders", "", "risky")]
-    assert packed(_failing(*one)) == packed(_failing(*one, hour=5)), "it failed again"
-    assert changes_between(_failing(*both), _failing()) == []
+    first_failure, two_failures = [("raw", "id", "unique")], [("raw", "id", "unique"), ("orders", "", "row_count")]
+    assert changes_between(BEFORE, _failing(*first_failure)) == [("test_failed", "raw", "id", "risky")]
+    assert changes_between(_failing(*first_failure), _failing(*two_failures)) == [
+        ("test_failed", "orders", "", "risky")
+    ]
+    assert packed(_failing(*first_failure)) == packed(_failing(*first_failure, hour=5)), "it failed again"
+    assert changes_between(_failing(*two_failures), _failing()) == []
 
 
 def test_the_message_of_a_failed_test_names_the_columns_downstream() -> None:

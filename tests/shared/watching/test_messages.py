@@ -93,14 +93,19 @@ def test_messages_of_every_topic_have_the_form_of_the_shipped_schema(schema: jso
     topics, severities = set[Topic](), set[Severity]()
     for seed in range(200):
         chance = random.Random(seed)
-        before, after = random_state(chance), random_state(chance, chance.choice(("a:int b:int", "a:bigint")))
+        snapshot_before, snapshot_after = (
+            random_state(chance),
+            random_state(chance, chance.choice(("a:int b:int", "a:bigint"))),
+        )
         late = Overdue(process="throughline:v1://j0", last_start=NOW, due=NOW)
         gate = BrokenGate(policy="p", rule="traced 95 %", sentence="s")
         failure = Failure(qualified_name=name_of("t1"), column="a", name="unique", at=NOW)
-        after = Snapshot(
-            document=with_failures(after.document, [failure]), overdue=(late,) if seed % 2 else (), broken=(gate,)
+        snapshot_after = Snapshot(
+            document=with_failures(snapshot_after.document, [failure]),
+            overdue=(late,) if seed % 2 else (),
+            broken=(gate,),
         )
-        for message in between(before, after):
+        for message in between(snapshot_before, snapshot_after):
             topics.add(message.topic)
             severities.add(message.severity)
             schema.validate(json.loads(encoded(message)))
@@ -109,11 +114,11 @@ def test_messages_of_every_topic_have_the_form_of_the_shipped_schema(schema: jso
 
 def test_the_schema_refuses_what_is_no_message(schema: jsonschema.Draft202012Validator) -> None:
     (message, *_) = between(BEFORE, state(JOBS, {**SCHEMAS, "people": "id:int"}))
-    whole = json.loads(encoded(message))
-    assert schema.is_valid(whole)
-    for field in whole.keys() - {"format", "owners"}:
-        assert not schema.is_valid({name: value for name, value in whole.items() if name != field}), field
-    assert not schema.is_valid({**whole, "topic": "weather"})
+    message_document = json.loads(encoded(message))
+    assert schema.is_valid(message_document)
+    for field in message_document.keys() - {"format", "owners"}:
+        assert not schema.is_valid({name: value for name, value in message_document.items() if name != field}), field
+    assert not schema.is_valid({**message_document, "topic": "weather"})
 
 
 def test_the_page_describes_every_field_of_a_message() -> None:

@@ -142,10 +142,10 @@ topics = ["gate"]
 def test_every_mistake_is_reported_at_once_with_its_line_and_the_nearest_name() -> None:
     with pytest.raises(Misconfigured) as error:
         parse_watch_rules(WRONG, "watch.toml")
-    first, *found = str(error.value).splitlines()
+    first, *messages = str(error.value).splitlines()
     assert "has 14 mistakes" in first
-    assert [int(line.split(":")[1]) for line in found] == [1, 3, 5, 6, 8, 10, 12, 18, 19, 20, 21, 22, 23, 25]
-    text = "\n".join(found)
+    assert [int(line.split(":")[1]) for line in messages] == [1, 3, 5, 6, 8, 10, 12, 18, 19, 20, 21, 22, 23, 25]
+    text = "\n".join(messages)
     for suggestion in ("quiet", "unless", "lineage", "subjects", "log", "channels"):
         assert f"Did you mean {suggestion}?" in text
     assert 'at_least must be "harmless", "risky" or "breaking"' in text

@@ -48,7 +48,7 @@ def test_issue_241_a_write_has_lineage_whenever_its_start_comes_or_if_it_never_d
     (process,) = parts.catalog.processes.values()
     edges = edges_of(process.inputs, process.outputs, process.shown["columnMapping"])
     assert len(edges.links) == 1
-    assert {(read[1], written[1]) for read, written in edges.columns} == {("a", "a"), ("b", "b")}
+    assert {(source_key[1], target_key[1]) for source_key, target_key in edges.columns} == {("a", "a"), ("b", "b")}
 
 
 def test_issue_154_what_was_deleted_from_the_catalog_comes_back() -> None:
@@ -59,8 +59,8 @@ def test_issue_154_what_was_deleted_from_the_catalog_comes_back() -> None:
     keys = [*parts.catalog.assets, *(process.key for process in parts.catalog.processes.values())]
     parts.catalog.remove(list(parts.catalog.find(keys).values()))
     assert parts.catalog.find(keys) == {}
-    done = parts.run("publish", "--missing")
-    assert done.exit_code == 0, done.output
+    result = parts.run("publish", "--missing")
+    assert result.exit_code == 0, result.output
     assert (len(parts.catalog.processes), len(parts.catalog.assets)) == (1, 2)
 
 

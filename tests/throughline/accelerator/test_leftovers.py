@@ -84,11 +84,11 @@ def test_a_process_is_covered_if_ours_have_all_its_pairs(name: str) -> None:
 
 
 def test_pairs_of_several_processes_of_ours_cover_one_of_theirs() -> None:
-    theirs = left([key(RAW), key(MART)], key(GOLD))
+    their_process = left([key(RAW), key(MART)], key(GOLD))
     second = edges_of([key(MART)], [key(GOLD)], "[]")
-    both = Edges(links=OWN.links | second.links, columns=OWN.columns)
-    assert compared("guid", theirs, both).may_go
-    assert not compared("guid", theirs, Edges()).may_go
+    combined_edges = Edges(links=OWN.links | second.links, columns=OWN.columns)
+    assert compared("guid", their_process, combined_edges).may_go
+    assert not compared("guid", their_process, Edges()).may_go
 
 
 @pytest.mark.parametrize(
@@ -130,10 +130,10 @@ class World:
         return runner.invoke(app, ("import", "purview", *arguments), input=say, obj=self.worker)
 
     def plan(self, *arguments: str) -> dict[str, list[dict[str, object]]]:
-        done = self.run("--json", *arguments)
-        assert done.exit_code in {0, 3}, done.output
-        found: dict[str, list[dict[str, object]]] = json.loads(done.stdout[done.stdout.index("{") :])
-        return found
+        result = self.run("--json", *arguments)
+        assert result.exit_code in {0, 3}, result.output
+        plan_document: dict[str, list[dict[str, object]]] = json.loads(result.stdout[result.stdout.index("{") :])
+        return plan_document
 
     def listed(self, number: int) -> None:
         """Wait until search, which lags behind writes, lists so many leftovers."""
@@ -193,7 +193,7 @@ def test_what_is_covered_goes_with_its_placeholders_and_what_they_alone_have_sta
         call, [FILE_RAW], FILE_GOLD, mapping((FILE_RAW, FILE_GOLD, {"id": "total"})), name=f"{covered[:-1]}0"
     )
     partly = plant_process(call, [FILE_RAW, FILE_MART], FILE_GOLD)
-    alone = plant_process(call, [shared], FILE_MART)
+    lone_process = plant_process(call, [shared], FILE_MART)
     script = plant_process(call, [FILE_RAW], FILE_GOLD, name="script://load")
     copy = plant_process(call, [FILE_RAW], FILE_GOLD, name="adf://copy")
     world.listed(6)
@@ -204,29 +204,37 @@ def test_what_is_covered_goes_with_its_placeholders_and_what_they_alone_have_sta
         script: "covered",
         columns: "columns",
         partly: "partly",
-        alone: "uncovered",
+        lone_process: "uncovered",
     }
     assert [placeholder["qualified_name"] for placeholder in plan["placeholders"]] == [dummy[1]]
-    assert world.names() == {covered, by_dummy, columns, partly, alone, script, copy}, "a plan changes nothing"
-    shown = world.run("--like", "script://*")
-    assert shown.exit_code == 3
-    assert "6 processes left by others: 3 covered, 1 covered without its columns, 1 partly covered" in shown.output
-    assert "only it has file:///mart → file:///gold" in shown.output
-    assert "only it has file:///raw.id → file:///gold.total" in shown.output
-    assert "3 processes can go, and 1 placeholder with them" in shown.output
+    assert world.names() == {covered, by_dummy, columns, partly, lone_process, script, copy}, "a plan changes nothing"
+    shown_result = world.run("--like", "script://*")
+    assert shown_result.exit_code == 3
+    assert (
+        "6 processes left by others: 3 covered, 1 covered without its columns, 1 partly covered" in shown_result.output
+    )
+    assert "only it has file:///mart → file:///gold" in shown_result.output
+    assert "only it has file:///raw.id → file:///gold.total" in shown_result.output
+    assert "3 processes can go, and 1 placeholder with them" in shown_result.output
 
     refused = world.run("--like", "script://*", "--apply", say="n\n")
     assert (refused.exit_code, len(world.names())) == (1, 7)
-    done = world.run("--like", "script://*", "--apply", "--yes")
-    assert done.exit_code == 0, done.output
-    assert "3 processes and 1 placeholder removed" in done.output
-    assert world.names() == {columns, partly, alone, copy}
-    present = world.worker.catalog.find([FILE_RAW, FILE_GOLD, FILE_MART, shared, dummy])
-    assert present.keys() == {FILE_RAW, FILE_GOLD, FILE_MART, shared}, "assets of a scan stay, and what is in use"
-    ours = [entry for entry in world.worker.catalog.ours() if entry.is_process]
-    assert len(ours) == 1
-    again = world.run("--like", "script://*", "--apply", "--yes")
-    assert (again.exit_code, "can go" in again.output, "removed" in again.output) == (0, True, False)
+    result = world.run("--like", "script://*", "--apply", "--yes")
+    assert result.exit_code == 0, result.output
+    assert "3 processes and 1 placeholder removed" in result.output
+    assert world.names() == {columns, partly, lone_process, copy}
+    present_assets = world.worker.catalog.find([FILE_RAW, FILE_GOLD, FILE_MART, shared, dummy])
+    assert present_assets.keys() == {FILE_RAW, FILE_GOLD, FILE_MART, shared}, (
+        "assets of a scan stay, and what is in use"
+    )
+    own_entries = [entry for entry in world.worker.catalog.ours() if entry.is_process]
+    assert len(own_entries) == 1
+    second_result = world.run("--like", "script://*", "--apply", "--yes")
+    assert (second_result.exit_code, "can go" in second_result.output, "removed" in second_result.output) == (
+        0,
+        True,
+        False,
+    )
 
 
 @pytest.mark.catalogs("local-soft")
@@ -237,8 +245,8 @@ def test_a_placeholder_that_a_person_documented_stays(world: World) -> None:
     entity = {"typeName": dummy[0], "attributes": attributes}
     world.v2.call("POST entity/bulk", {"entities": [entity]}).raise_for_status()
     assert world.plan()["placeholders"] == []
-    done = world.run("--apply", "--yes")
-    assert "1 process and 0 placeholders removed" in done.output
+    result = world.run("--apply", "--yes")
+    assert "1 process and 0 placeholders removed" in result.output
 
 
 @pytest.mark.catalogs("local-soft")
@@ -250,9 +258,9 @@ def test_a_process_that_changes_after_the_plan_stays(world: World, monkeypatch: 
         return True
 
     monkeypatch.setattr("typer.confirm", change)
-    done = world.run("--apply")
-    assert "0 processes and 0 placeholders removed" in done.output
-    assert "does the accelerator still run?" in done.output
+    result = world.run("--apply")
+    assert "0 processes and 0 placeholders removed" in result.output
+    assert "does the accelerator still run?" in result.output
     assert world.names() == {name}
 
 
@@ -271,8 +279,8 @@ def test_of_too_many_processes_those_around_data_sets_on_record_are_compared(
 
 @pytest.mark.catalogs("local-soft")
 def test_nothing_left_ends_with_0_and_contradictions_with_2(world: World) -> None:
-    done = world.run()
-    assert (done.exit_code, "0 processes left by others" in done.output) == (0, True)
+    result = world.run()
+    assert (result.exit_code, "0 processes left by others" in result.output) == (0, True)
     assert world.run("--json", "--apply").exit_code == 2
 
 
@@ -280,8 +288,8 @@ def test_nothing_left_ends_with_0_and_contradictions_with_2(world: World) -> Non
 def test_shadow_mode_removes_nothing(world: World) -> None:
     plant_process(world.v2.call, [FILE_RAW], FILE_GOLD)
     shadowed = replace(world.worker, publishing=replace(world.worker.publishing, shadow=True))
-    done = World(v2=world.v2, worker=shadowed).run("--apply", "--yes")
-    assert (done.exit_code, len(world.names())) == (2, 1)
+    result = World(v2=world.v2, worker=shadowed).run("--apply", "--yes")
+    assert (result.exit_code, len(world.names())) == (2, 1)
 
 
 def test_our_own_processes_are_read_as_the_catalog_shows_them() -> None:

@@ -46,23 +46,23 @@ class Answers(BaseHTTPRequestHandler):
     def answer(self) -> None:
         url, texts = urlsplit(self.path), self.server.texts
         content = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
-        given: Any = {}
+        payload: Any = {}
         status = self.server.status if self.headers["Authorization"] == "Bearer t0ken" else 401
         azure = "/threads" in url.path
         if status == 200 and self.command == "GET" and azure:
             threads = [{"id": key, "comments": [{"id": 1, "content": text}]} for key, text in texts.items()]
-            given = {"value": threads}
+            payload = {"value": threads}
         elif status == 200 and self.command == "GET":
             page = int(url.query.rpartition("page=")[2]) - 1
             rows = [{"id": key, "body": text} for key, text in texts.items()]
-            given = rows[page * 100 : page * 100 + 100]
+            payload = rows[page * 100 : page * 100 + 100]
         elif status == 200:
             path = url.path.split("/")
             number = len(texts) + 1 if self.command == "POST" else int(path[-3 if azure else -1])
             assert self.command == "POST" or (path[3:5] == ["r", "issues"] or path[3] == "threads")
             texts[number] = content.get("content") or content.get("body") or content["comments"][0]["content"]
         self.send_response(status)
-        body = json.dumps(given).encode()
+        body = json.dumps(payload).encode()
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -115,7 +115,7 @@ def push(
     )
     path, variable = STEPS[service]
     step = YAML(typ="safe", pure=True).load((ROOT / path).read_text())
-    (only,) = step["runs"]["steps"] if service == "github" else step["steps"]
+    (single_step,) = step["runs"]["steps"] if service == "github" else step["steps"]
     environment = {
         "PATH": f"{repository.parent}:/usr/bin:/bin",
         "PYTHONPATH": str(ROOT),
@@ -127,11 +127,11 @@ def push(
         "GITHUB_STEP_SUMMARY": str(repository.parent / "summary.md"),
         variable: server.url(service),
     }
-    script = only["run"] if service == "github" else only["bash"]
+    script = single_step["run"] if service == "github" else single_step["bash"]
     shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
-    done = subprocess.run(shell, cwd=repository, env=environment, check=False, capture_output=True, text=True)
-    assert "t0ken" not in done.stderr + done.stdout
-    return done.returncode
+    outcome = subprocess.run(shell, cwd=repository, env=environment, check=False, capture_output=True, text=True)
+    assert "t0ken" not in outcome.stderr + outcome.stdout
+    return outcome.returncode
 
 
 @pytest.mark.parametrize("service", STEPS)

@@ -45,7 +45,7 @@ ARROWS = ("raw.id -> gold.id by make", "raw.amount -> gold.amount by make", "gol
 def world(*arrows: str, types: dict[str, str] = TYPES, age: timedelta = timedelta(hours=1)) -> LineageDocument:
     """The lineage with types of the columns of `gold`."""
     document = document_of(*arrows, jobs={"make": Job(age=age)})
-    names = [each.name for each in document.datasets]
+    names = [dataset_entry.name for dataset_entry in document.datasets]
     columns = tuple(
         replace(column, type=types.get(column.name, "") if names[column.dataset] == "gold" else "")
         for column in document.columns
@@ -58,10 +58,10 @@ def quality(*results: QualityAssertion) -> Facts:
 
 
 def judged(
-    text: str, document: LineageDocument, facts: Facts, before: str = ""
+    text: str, document: LineageDocument, facts: Facts, previous_text: str = ""
 ) -> dict[str, tuple[Verdict, tuple[str, ...], int]]:
     """Verdict, texts of the findings and line of each promise that does not hold, by its demand."""
-    earlier = parse_contract(before, "before.yaml") if before else None
+    earlier = parse_contract(previous_text, "before.yaml") if previous_text else None
     results = check_contract(document, parse_contract(text, "contract.yaml"), facts, previous=earlier)
     return {
         result.demand: (result.verdict, tuple(finding.text for finding in result.findings), result.line)
@@ -74,8 +74,11 @@ def test_a_contract_that_is_kept() -> None:
     contract = HEAD + SCHEMA.replace(
         "logicalType: integer", "logicalType: integer\n        transformSourceObjects: [raw]"
     )
-    assert judged(contract, world(*ARROWS), quality(*PASSED), before=contract) == {}
-    demands = [each.demand for each in check_contract(world(*ARROWS), parse_contract(contract, ""), quality(*PASSED))]
+    assert judged(contract, world(*ARROWS), quality(*PASSED), previous_text=contract) == {}
+    demands = [
+        check_result.demand
+        for check_result in check_contract(world(*ARROWS), parse_contract(contract, ""), quality(*PASSED))
+    ]
     assert demands == [
         "columns",
         "fresh_within latency 1 d",
@@ -224,7 +227,7 @@ OLD = HEAD + SCHEMA
     ],
 )
 def test_a_new_version_that_takes_something_away(new: str, text: str) -> None:
-    verdict, texts, _ = judged(HEAD + new, world(*ARROWS), quality(*PASSED), before=OLD)["compatible"]
+    verdict, texts, _ = judged(HEAD + new, world(*ARROWS), quality(*PASSED), previous_text=OLD)["compatible"]
     assert (verdict, texts) == (Verdict.BROKEN, (text,))
 
 
@@ -238,10 +241,10 @@ def test_a_new_version_that_takes_something_away(new: str, text: str) -> None:
 def test_a_table_that_is_no_certain_data_set(name: str, text: str) -> None:
     contract = HEAD + SCHEMA.replace("physicalName: gold", f"physicalName: '{name}'")
     document = world(*ARROWS, "xa.x -> mart.y by sum", "xb.x -> mart.y by sum")
-    found = judged(contract, document, quality(*PASSED))
-    assert {verdict for verdict, _, _ in found.values()} == {Verdict.UNKNOWN}
-    assert found["columns"][1][0].startswith(text)
-    assert "`throughlineDataset` can name it" in found["columns"][1][0]
+    judgements = judged(contract, document, quality(*PASSED))
+    assert {verdict for verdict, _, _ in judgements.values()} == {Verdict.UNKNOWN}
+    assert judgements["columns"][1][0].startswith(text)
+    assert "`throughlineDataset` can name it" in judgements["columns"][1][0]
 
 
 def test_a_custom_property_names_the_data_set() -> None:
@@ -295,9 +298,9 @@ def test_types_fit_by_their_logical_type(promised: str, kind: str, fits: bool) -
 def test_every_mistake_of_a_contract_is_reported_with_its_line(text: str, lines: list[str]) -> None:
     with pytest.raises(Misconfigured) as error:
         parse_contract(text, "contract.yaml")
-    found = str(error.value).splitlines()
-    assert [line for line, start in zip(found, lines, strict=False) if not line.startswith(start)] == []
-    assert len(found) >= len(lines)
+    messages = str(error.value).splitlines()
+    assert [line for line, start in zip(messages, lines, strict=False) if not line.startswith(start)] == []
+    assert len(messages) >= len(lines)
 
 
 FULL = """\
@@ -358,14 +361,14 @@ def test_what_the_standard_has_is_read(version: str) -> None:
 
 @pytest.fixture
 def parts() -> Parts:
-    made = Parts()
+    loaded_parts = Parts()
     schema = {"fields": [{"name": "id", "type": "long"}]}
     columns = lineage({"id": [source("/raw/orders", "id", IDENTITY)]})
     event = body(inputs=["/raw/orders"], outputs=[dataset("/lake/gold", schema=schema, columnLineage=columns)])
-    for place in post(made.storage, packed(event)):
-        settle(made.storage, place)
-    publish(made.storage, made.catalog, made.worker.publishing)
-    return made
+    for place in post(loaded_parts.storage, packed(event)):
+        settle(loaded_parts.storage, place)
+    publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
+    return loaded_parts
 
 
 def contract(tmp_path: Path, *columns: str, name: str = "orders") -> str:
@@ -376,16 +379,16 @@ def contract(tmp_path: Path, *columns: str, name: str = "orders") -> str:
 
 
 def test_the_command_ends_with_the_codes_of_check(parts: Parts, tmp_path: Path) -> None:
-    kept, broken = contract(tmp_path, "id"), contract(tmp_path, "id", "total", name="broken")
+    kept_contract, broken = contract(tmp_path, "id"), contract(tmp_path, "id", "total", name="broken")
     unknown = contract(tmp_path, "id", name="unknown").replace("gold", "x")
     Path(unknown).write_text(Path(unknown).read_text().replace("gold", "silver"))
-    shown = parts.run("contract", "check", kept)
-    assert (shown.exit_code, shown.output) == (0, "HOLDS  orders: gold: columns\n1 held\n")
+    result = parts.run("contract", "check", kept_contract)
+    assert (result.exit_code, result.output) == (0, "HOLDS  orders: gold: columns\n1 held\n")
     assert parts.run("contract", "check", unknown).exit_code == 4
-    both = parts.run("contract", "check", kept, broken)
-    assert both.exit_code == 3
-    assert "BROKEN  orders: gold: columns\n  gold has no column total\n" in both.output
-    assert parts.run("contract", "check", kept, broken, "--sarif", "-").exit_code == 2
+    combined_result = parts.run("contract", "check", kept_contract, broken)
+    assert combined_result.exit_code == 3
+    assert "BROKEN  orders: gold: columns\n  gold has no column total\n" in combined_result.output
+    assert parts.run("contract", "check", kept_contract, broken, "--sarif", "-").exit_code == 2
 
 
 def test_the_forms_and_annotations_are_those_of_check(parts: Parts, tmp_path: Path) -> None:
@@ -401,6 +404,6 @@ def test_the_forms_and_annotations_are_those_of_check(parts: Parts, tmp_path: Pa
 def test_a_contract_without_a_schema_says_so(parts: Parts, tmp_path: Path) -> None:
     path = tmp_path / "empty.yaml"
     path.write_text(HEAD)
-    shown = parts.run("contract", "check", str(path))
-    assert shown.exit_code == 0
-    assert "promises nothing that lineage can judge" in " ".join(shown.output.split())
+    result = parts.run("contract", "check", str(path))
+    assert result.exit_code == 0
+    assert "promises nothing that lineage can judge" in " ".join(result.output.split())

@@ -41,28 +41,28 @@ sys.exit(1)
 """
 
 
-def check(kind: str, result: str | None, *, model: str | None = "gold", field: str | None = "id", **more: Any) -> Any:
-    return {"name": f"Check {kind}", "type": kind, "model": model, "field": field, "result": result, **more}
+def check(kind: str, result: str | None, *, model: str | None = "gold", field: str | None = "id", **fields: Any) -> Any:
+    return {"name": f"Check {kind}", "type": kind, "model": model, "field": field, "result": result, **fields}
 
 
 @pytest.fixture
 def parts() -> Parts:
-    made = Parts()
+    loaded_parts = Parts()
     columns = lineage({name: [source("/raw", name, IDENTITY)] for name in ("id", "amount")})
     schema = {"fields": [{"name": "id", "type": "long"}, {"name": "amount", "type": "double"}]}
     made_of = body(inputs=["/raw"], outputs=[dataset("/lake/gold", schema=schema, columnLineage=columns)])
     mart = lineage({"total": [source("/lake/gold", "amount", IDENTITY)]})
-    read = body(
+    reading_event = body(
         run="mart",
         application="mart",
         app_name="mart",
         inputs=["/lake/gold"],
         outputs=[dataset("/mart", columnLineage=mart)],
     )
-    for place in post(made.storage, packed(made_of), packed(read)):
-        settle(made.storage, place)
-    publish(made.storage, made.catalog, made.worker.publishing)
-    return made
+    for place in post(loaded_parts.storage, packed(made_of), packed(reading_event)):
+        settle(loaded_parts.storage, place)
+    publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
+    return loaded_parts
 
 
 def checked(parts: Parts, folder: Path, patch: pytest.MonkeyPatch, results: object, code: int) -> str:
@@ -73,9 +73,9 @@ def checked(parts: Parts, folder: Path, patch: pytest.MonkeyPatch, results: obje
         program = folder / "datacontract"
         program.write_text(PROGRAM.format(python=sys.executable, results=results))
         program.chmod(0o755)
-    shown = parts.run("contract", "check", str(folder / "orders.yaml"), "--data", "here")
-    assert shown.exit_code == code, shown.output
-    return shown.output
+    result = parts.run("contract", "check", str(folder / "orders.yaml"), "--data", "here")
+    assert result.exit_code == code, result.output
+    return result.output
 
 
 def test_results_are_judged_with_the_rest(parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,11 +60,11 @@ def paths(value: Any) -> set[str]:
 
 @pytest.mark.parametrize("version", ["v3.0.0", "v3.0.1", "v3.0.2", "v3.1.0", "v3.2.0"])
 def test_every_key_of_the_standard_is_read(version: str) -> None:
-    whole = {**example(SCHEMA), "apiVersion": version, "kind": "DataContract"}
+    full_contract = {**example(SCHEMA), "apiVersion": version, "kind": "DataContract"}
     assert {"transformSourceObjects", "slaProperties", "mustBeBetween", "physicalName", "location"} - paths(
-        whole
+        full_contract
     ) == set()
-    contract = parse_contract(json.dumps(whole), "all.json")
+    contract = parse_contract(json.dumps(full_contract), "all.json")
     (table,) = contract.tables
     assert table.columns
     assert contract.servers

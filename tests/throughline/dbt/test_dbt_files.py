@@ -30,15 +30,26 @@ SCHEMA = "https://schemas.getdbt.com/dbt/{}/v{}.json"
 SECRET = "S3cr3t-of-ann"  # noqa: S105 - of nobody
 
 
-def node(unique_id: str, *reads: str, **more: Any) -> Json:
+def node(unique_id: str, *reads: str, **fields: Any) -> Json:
     kind, _, name = unique_id.split(".", 2)
     base = {"unique_id": unique_id, "resource_type": kind, "name": name, "schema": "main", "database": "db"}
-    return {**base, "alias": name, "depends_on": {"nodes": reads}, "config": {"materialized": "table"}, **more}
+    return {**base, "alias": name, "depends_on": {"nodes": reads}, "config": {"materialized": "table"}, **fields}
 
 
-def manifest(*nodes: Json, version: int = 12, **more: Any) -> Json:
-    of = {kind: {each["unique_id"]: each for each in nodes if each["resource_type"] == kind} for kind in _APART}
-    others = {each["unique_id"]: each for each in nodes if each["resource_type"] not in _APART}
+def manifest(*nodes: Json, version: int = 12, **fields: Any) -> Json:
+    nodes_by_kind = {
+        kind: {
+            manifest_node["unique_id"]: manifest_node
+            for manifest_node in nodes
+            if manifest_node["resource_type"] == kind
+        }
+        for kind in _APART
+    }
+    other_nodes = {
+        manifest_node["unique_id"]: manifest_node
+        for manifest_node in nodes
+        if manifest_node["resource_type"] not in _APART
+    }
     metadata = {
         "dbt_schema_version": SCHEMA.format("manifest", version),
         "generated_at": "2026-11-26T10:00:00Z",
@@ -46,7 +57,12 @@ def manifest(*nodes: Json, version: int = 12, **more: Any) -> Json:
         "adapter_type": "duckdb",
         "dbt_version": "1.10.0",
     }
-    return {"metadata": metadata, "nodes": others, **{f"{kind}s": named for kind, named in of.items()}, **more}
+    return {
+        "metadata": metadata,
+        "nodes": other_nodes,
+        **{f"{kind}s": named for kind, named in nodes_by_kind.items()},
+        **fields,
+    }
 
 
 _APART = ("source", "exposure", "metric")
@@ -61,9 +77,9 @@ def results(*rows: Json, version: int = 6) -> Json:
     return {"metadata": metadata, "results": rows, "args": {}}
 
 
-def result(unique_id: str, status: str = "success", **more: Any) -> Json:
+def result(unique_id: str, status: str = "success", **fields: Any) -> Json:
     times = {"started_at": "2026-11-26T10:30:00Z", "completed_at": "2026-11-26T10:30:05Z"}
-    return {"unique_id": unique_id, "status": status, "timing": [{"name": "execute", **times}], **more}
+    return {"unique_id": unique_id, "status": status, "timing": [{"name": "execute", **times}], **fields}
 
 
 def write(folder: Path, **files: Json | str) -> Path:
@@ -134,10 +150,10 @@ def test_what_dbt_ran_is_a_run_and_the_rest_a_job_event(tmp_path: Path, status: 
     project = jobs(write(tmp_path, manifest=manifest(ORDERS, CLEAN), run_results=ran))
     events = [json.loads(raw) for raw in project["db.main.shop.clean"].events]
     assert [event.get("eventType") for event in events] == types
-    whole = (
+    event_types = (
         [json.loads(raw)["eventType"] for raw in project["dbt-run-shop"].events] if "dbt-run-shop" in project else []
     )
-    assert whole == (["START", types[-1]] if types[-1] else [])
+    assert event_types == (["START", types[-1]] if types[-1] else [])
     rows = [output.get("outputFacets", {}).get("outputStatistics") for output in events[-1]["outputs"]]
     assert [row and row["rowCount"] for row in rows] == {"COMPLETE": [7], "FAIL": [], None: [None]}[types[-1]]
 
@@ -190,7 +206,7 @@ def test_tests_are_results_of_their_tables(tmp_path: Path) -> None:
     ]
     assert generic["eventType"] == "COMPLETE"  # a warning stops nothing
     by_hand = json.loads(project["test.shop.by_hand"].events[0])
-    assert [each["name"] for each in by_hand["inputs"]] == ["db.main.clean", "db.raw.ORDERS_1"]
+    assert [entry["name"] for entry in by_hand["inputs"]] == ["db.main.clean", "db.raw.ORDERS_1"]
     assert by_hand["run"]["facets"]["test"]["tests"][0]["status"] == "fail"
     assert by_hand["eventType"] == "FAIL"
 
@@ -325,31 +341,33 @@ def reported_by_wrapper(parts: Parts, raw: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("started", "sent"),
+    ("start_time", "expected_line"),
     [
         ("2026-11-26T10:30:00Z", "0 models that dbt ran, 0 by design"),  # the run that was reported
         ("2026-11-26T12:30:00Z", "1 model that dbt ran, 0 by design, 1 tested table"),  # a later one, without dbt-ol
         (None, "0 models that dbt ran, 0 by design"),  # nothing new: dbt ran none
     ],
 )
-def test_what_the_wrapper_reported_is_left_out(tmp_path: Path, started: str | None, sent: str) -> None:
+def test_what_the_wrapper_reported_is_left_out(tmp_path: Path, start_time: str | None, expected_line: str) -> None:
     unique: Json = {"test_metadata": {"name": "unique", "kwargs": {"column_name": "id"}}}
     test = node("test.shop.unique_id", "model.shop.clean", **unique)
     files = {"manifest": manifest(ORDERS, CLEAN, test)}
     first = results(result("model.shop.clean"))
     parts = Parts()
     reported_by_wrapper(parts, jobs(write(tmp_path, **files, run_results=first))["db.main.shop.clean"].events[-1])
-    if started:
+    if start_time:
         row = result("model.shop.clean") | {
-            "timing": [{"name": "execute", "started_at": started, "completed_at": started}]
+            "timing": [{"name": "execute", "started_at": start_time, "completed_at": start_time}]
         }
         write(tmp_path, **files, run_results=results(row, result("test.shop.unique_id", "pass")))
     else:
         (tmp_path / "run_results.json").unlink()
-    shown = parts.run("import", "dbt", str(tmp_path), "--namespace", DUCKDB, "--dry-run")
-    assert shown.exit_code == 0, shown.output
-    assert sent in shown.output.splitlines()
-    assert ("left out with all tests: their runs are reported already" in shown.output) is not sent.startswith("1")
+    command_result = parts.run("import", "dbt", str(tmp_path), "--namespace", DUCKDB, "--dry-run")
+    assert command_result.exit_code == 0, command_result.output
+    assert expected_line in command_result.output.splitlines()
+    assert (
+        "left out with all tests: their runs are reported already" in command_result.output
+    ) is not expected_line.startswith("1")
 
 
 def test_a_dry_run_and_a_file_send_nothing(tmp_path: Path) -> None:

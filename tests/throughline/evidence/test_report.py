@@ -60,13 +60,25 @@ expires = 2099-01-01
 Columns = Mapping[str, tuple[str, Mapping[str, Any]]]
 
 
-def written(parts: Parts, read: str, target: str, columns: Columns, minute: float) -> None:
-    """A job that makes columns of `target`, each of a column of `read` in a way; of no column it says nothing."""
+def written(parts: Parts, source_name: str, target: str, columns: Columns, minute: float) -> None:
+    """A job that makes columns of `target`, each of a column of `source_name`; of no column it says nothing."""
     schema = {"fields": [{"name": name, "type": "string"} for name in columns]}
-    edges = lineage({name: [source(read, column, dict(how))] for name, (column, how) in columns.items()})
+    edges = lineage(
+        {
+            name: [source(source_name, column, dict(transformation))]
+            for name, (column, transformation) in columns.items()
+        }
+    )
     facets: dict[str, Any] = {"schema": schema, "columnLineage": edges} if columns else {}
     events = [
-        body(kind, run=target, application=target, minute=minute, inputs=[read], outputs=[dataset(target, **facets)])
+        body(
+            kind,
+            run=target,
+            application=target,
+            minute=minute,
+            inputs=[source_name],
+            outputs=[dataset(target, **facets)],
+        )
         for kind in ("START", "COMPLETE")
     ]
     for place in post(parts.storage, *map(packed, events)):
@@ -77,15 +89,17 @@ def written(parts: Parts, read: str, target: str, columns: Columns, minute: floa
 @pytest.fixture
 def parts() -> Parts:
     """An address goes on, is masked in two ways, is declassified; a job writes something of which nobody knows what."""
-    made = Parts()
-    written(made, "/crm/export", "/raw/customer", {"email": ("mail", IDENTITY)}, 0)
-    written(made, "/raw/customer", "/silver/customer", {"email": ("email", IDENTITY), "other": ("x", IDENTITY)}, 1)
-    written(made, "/silver/customer", "/gold/masked", {"email": ("email", MASKED)}, 2)
+    loaded_parts = Parts()
+    written(loaded_parts, "/crm/export", "/raw/customer", {"email": ("mail", IDENTITY)}, 0)
+    written(
+        loaded_parts, "/raw/customer", "/silver/customer", {"email": ("email", IDENTITY), "other": ("x", IDENTITY)}, 1
+    )
+    written(loaded_parts, "/silver/customer", "/gold/masked", {"email": ("email", MASKED)}, 2)
     hashed = {**IDENTITY, "description": "sha2(email, 256)"}
-    written(made, "/silver/customer", "/gold/hashed", {"key": ("email", hashed)}, 3)
-    written(made, "/silver/customer", "/gold/domains", {"email": ("email", IDENTITY)}, 4)
-    written(made, "/silver/customer", "/gold/unknown", {}, 5)
-    return made
+    written(loaded_parts, "/silver/customer", "/gold/hashed", {"key": ("email", hashed)}, 3)
+    written(loaded_parts, "/silver/customer", "/gold/domains", {"email": ("email", IDENTITY)}, 4)
+    written(loaded_parts, "/silver/customer", "/gold/unknown", {}, 5)
+    return loaded_parts
 
 
 @pytest.fixture
@@ -110,8 +124,8 @@ def steps(report: Report, part: Part) -> list[str]:
 
 def reported(parts: Parts, folder: Path, *arguments: str) -> Report:
     """The report in the page that the command writes."""
-    done = parts.run("report", *arguments, "--html", str(folder / "report.html"))
-    assert done.exit_code == 0, done.output
+    result = parts.run("report", *arguments, "--html", str(folder / "report.html"))
+    assert result.exit_code == 0, result.output
     return report_in((folder / "report.html").read_text(), "report.html")
 
 
@@ -122,10 +136,10 @@ def test_a_classification_s_report_says_whence_whither_where_masked_and_what_is_
     (begin,) = report.beginnings
     assert (begin.dataset.endswith("/raw/customer"), begin.column) == (True, "email")
     assert begin.said_by == "by hand: rules.toml, line 1"
-    shown = {
+    facts = {
         part: [re.sub(r"\S*?(/(crm|raw|silver|gold))", r"\1", line) for line in steps(report, part)] for part in Part
     }
-    assert shown == {
+    assert facts == {
         Part.SOURCE: ["/crm/export.mail > /raw/customer.email"],
         Part.TARGET: ["/raw/customer.email > /silver/customer.email"],
         Part.MASKED: [
@@ -180,10 +194,10 @@ def test_without_rules_a_classification_begins_where_a_tag_is(parts: Parts, tmp_
         ("mail", "the tag PII, of an event or of `classify apply`")
     ]
     assert {target.to_column for target in report.steps_of(Part.TARGET)} == {"email", "kept", "key"}, "no rule masks"
-    nothing = parts.run("report", "--classification", "GDPR")
-    assert nothing.exit_code == 0
+    empty_result = parts.run("report", "--classification", "GDPR")
+    assert empty_result.exit_code == 0
     assert "it begins in no column: name the rules file that says where it begins by --rules" in " ".join(
-        nothing.output.split()
+        empty_result.output.split()
     )
 
 
@@ -195,8 +209,8 @@ def test_a_report_rests_on_the_events_of_the_runs_that_contribute_and_its_check_
     assert [process.events for process in report.processes] == [2] * 5
     stored = {fact.name for fact in parts.storage.blobs(EVENTS)}
     assert {f"{folder}/{name}.json.gz" for folder, names in report.events.items() for name in names} < stored
-    done = parts.run("report", "--check", str(tmp_path / "report.html"))
-    assert (done.exit_code, done.output.strip()) == (
+    result = parts.run("report", "--check", str(tmp_path / "report.html"))
+    assert (result.exit_code, result.output.strip()) == (
         0,
         f"10 events stored as received; digest {report.digest} as on the page",
     )
@@ -204,11 +218,11 @@ def test_a_report_rests_on_the_events_of_the_runs_that_contribute_and_its_check_
 
 def archived(parts: Parts) -> None:
     """Close all runs, and move their events into the archive."""
-    later = datetime.now(UTC) + timedelta(days=10)
+    later_moment = datetime.now(UTC) + timedelta(days=10)
     closing = ClosingOptions(quiet=timedelta(hours=1))
     for minutes in (0, 20, 40):
         clear_marks(parts.storage, document_marks(parts.storage))
-        moment = later + timedelta(minutes=minutes)
+        moment = later_moment + timedelta(minutes=minutes)
         sweep(parts.storage, SweepOptions(closing=closing, now=always(moment)))
     assert list(parts.storage.blobs(EVENTS)) == []
 
@@ -217,21 +231,21 @@ def test_the_same_events_are_found_in_the_archive(parts: Parts, tmp_path: Path, 
     report = reported(parts, tmp_path, "--classification", "PII", "--rules", rules)
     archived(parts)
     assert parts.run("report", "--check", str(tmp_path / "report.html")).exit_code == 0
-    again = reported(parts, tmp_path, "--classification", "PII", "--rules", rules)
-    assert (again.events, again.digest) == (report.events, report.digest)
+    second_report = reported(parts, tmp_path, "--classification", "PII", "--rules", rules)
+    assert (second_report.events, second_report.digest) == (report.events, report.digest)
 
 
 def test_events_of_forgotten_runs_are_listed_too(parts: Parts, tmp_path: Path, rules: str) -> None:
     report = reported(parts, tmp_path, "--classification", "PII", "--rules", rules)
     archived(parts)
     closing = ClosingOptions(quiet=timedelta(hours=1), keep_runs=timedelta(days=1))
-    later = datetime.now(UTC) + timedelta(days=100)
+    later_moment = datetime.now(UTC) + timedelta(days=100)
     for days in range(4):
-        moment = later + timedelta(days=days)
+        moment = later_moment + timedelta(days=days)
         sweep(parts.storage, SweepOptions(closing=closing, now=always(moment)))
     assert not [row for row in parts.storage.scan("applications") if row.key.startswith("run|")]
-    again = reported(parts, tmp_path, "--classification", "PII", "--rules", rules)
-    assert (again.events, again.digest) == (report.events, report.digest)
+    second_report = reported(parts, tmp_path, "--classification", "PII", "--rules", rules)
+    assert (second_report.events, second_report.digest) == (report.events, report.digest)
 
 
 def test_a_stream_rests_on_all_of_its_events_although_its_record_refers_to_few() -> None:
@@ -252,9 +266,9 @@ def test_a_check_names_what_is_missing_changed_or_damaged(parts: Parts, tmp_path
         parts.storage.delete_blob(EVENTS, f"{blob}.json.gz")
         if content is not None:
             parts.storage.put_new(EVENTS, f"{blob}.json.gz", content)
-    done = parts.run("report", "--check", str(tmp_path / "report.html"))
-    assert done.exit_code == 3
-    assert sorted(done.output.split("\n")[1:-1]) == sorted(
+    result = parts.run("report", "--check", str(tmp_path / "report.html"))
+    assert result.exit_code == 3
+    assert sorted(result.output.split("\n")[1:-1]) == sorted(
         [f"{first}: missing", f"{second}: not the bytes that were received", f"{third}: damaged"]
     )
 
@@ -266,9 +280,9 @@ def test_a_check_names_a_damaged_file_of_the_archive(parts: Parts, tmp_path: Pat
         content = parts.storage.get(ARCHIVE, file) or b""
         parts.storage.delete_blob(ARCHIVE, file)
         parts.storage.put_new(ARCHIVE, file, content[: len(content) // 3])
-    done = parts.run("report", "--check", str(tmp_path / "report.html"))
-    assert done.exit_code == 3
-    assert "restore it from a copy of the account" in done.output
+    result = parts.run("report", "--check", str(tmp_path / "report.html"))
+    assert result.exit_code == 3
+    assert "restore it from a copy of the account" in result.output
 
 
 @pytest.mark.parametrize(
@@ -284,18 +298,18 @@ def test_a_changed_page_is_recognised(parts: Parts, tmp_path: Path, old: str, ne
     page = tmp_path / "report.html"
     assert old in page.read_text()
     page.write_text(page.read_text().replace(old, new))
-    done = parts.run("report", "--check", str(page))
-    assert done.exit_code == 3
-    assert problem in done.output
+    result = parts.run("report", "--check", str(page))
+    assert result.exit_code == 3
+    assert problem in result.output
 
 
 def test_a_page_of_another_version_is_checked_without_its_looks(parts: Parts, tmp_path: Path) -> None:
     report = reported(parts, tmp_path, "--dataset", "silver/customer")
     page = tmp_path / "report.html"
     page.write_text(page.read_text().replace(f'"version":"{report.version}"', '"version":"0.0.9"') + "<!-- other -->")
-    done = parts.run("report", "--check", str(page))
-    assert done.exit_code == 0
-    assert "Throughline 0.0.9 has written it" in done.output
+    result = parts.run("report", "--check", str(page))
+    assert result.exit_code == 0
+    assert "Throughline 0.0.9 has written it" in result.output
 
 
 @pytest.mark.parametrize(
@@ -308,9 +322,9 @@ def test_a_page_of_another_version_is_checked_without_its_looks(parts: Parts, tm
 )
 def test_a_check_of_another_file_says_what_is_wrong(parts: Parts, tmp_path: Path, text: str, error: str) -> None:
     (tmp_path / "page.html").write_bytes(text.encode(errors="surrogateescape"))
-    done = parts.run("report", "--check", str(tmp_path / "page.html"))
-    assert done.exit_code == 2
-    assert error in done.output
+    result = parts.run("report", "--check", str(tmp_path / "page.html"))
+    assert result.exit_code == 2
+    assert error in result.output
 
 
 def test_a_later_format_is_refused_with_the_version_that_reads_it() -> None:
@@ -337,8 +351,8 @@ def test_the_page_escapes_every_name_and_loads_nothing(parts: Parts, tmp_path: P
 def test_the_table_has_a_row_for_each_fact_and_no_formula(parts: Parts, tmp_path: Path, rules: str) -> None:
     written(parts, "/raw/customer", "/gold/sheet", {"=1+1": ("email", IDENTITY)}, 7)
     place = tmp_path / "report.csv"
-    done = parts.run("report", "--classification", "PII", "--rules", rules, "--csv", str(place))
-    assert done.exit_code == 0, done.output
+    result = parts.run("report", "--classification", "PII", "--rules", rules, "--csv", str(place))
+    assert result.exit_code == 0, result.output
     head, *rows = csv.reader(io.StringIO(place.read_bytes().decode()))
     assert tuple(head) == CSV_COLUMNS
     table = [dict(zip(head, row, strict=True)) for row in rows]
@@ -373,15 +387,15 @@ def test_the_table_has_a_row_for_each_fact_and_no_formula(parts: Parts, tmp_path
 def test_a_wrong_question_is_answered_with_what_to_do(
     parts: Parts, rules: str, arguments: tuple[str, ...], error: str
 ) -> None:
-    done = parts.run("report", *(rules if word == "RULES" else word for word in arguments))
-    assert done.exit_code == 2
-    assert error in " ".join(done.output.split())
+    result = parts.run("report", *(rules if word == "RULES" else word for word in arguments))
+    assert result.exit_code == 2
+    assert error in " ".join(result.output.split())
 
 
 def test_without_published_documents_an_earlier_time_needs_a_lake(parts: Parts) -> None:
-    done = parts.run("report", "--dataset", "silver/customer", "--as-of", "2020-01-01")
-    assert done.exit_code == 1
-    assert "no document is published yet" in " ".join(done.output.split())
+    result = parts.run("report", "--dataset", "silver/customer", "--as-of", "2020-01-01")
+    assert result.exit_code == 1
+    assert "no document is published yet" in " ".join(result.output.split())
 
 
 def test_an_earlier_time_is_that_of_the_document_published_by_then(parts: Parts, tmp_path: Path) -> None:
@@ -406,8 +420,8 @@ def test_a_lake_s_history_has_steps_of_a_time() -> None:
     rules = parse_rules('[[tag]]\nclassification = "PII"\ndatasets = "raw"\n', "rules.toml")
     written_to = {}
     for days in (0, 5):
-        past = document_at(document, NOW - timedelta(days=days))
-        propagation = propagate(past, rules, today=date(2026, 1, 1))["PII"]
+        past_document = document_at(document, NOW - timedelta(days=days))
+        propagation = propagate(past_document, rules, today=date(2026, 1, 1))["PII"]
         report = of_classification(empty, propagation, rules, date(2026, 1, 1))
         written_to[days] = [target.to_dataset for target in report.steps_of(Part.TARGET)]
     assert written_to == {0: ["abfss://lake/mart"], 5: ["abfss://lake/gold"]}
@@ -430,11 +444,11 @@ def test_who_says_so_is_the_plan_the_sql_text_or_the_listener() -> None:
         "the SQL text",
         "the listener",
     ]
-    whole = with_processes(report, index.document, None)
-    assert "not listed" in whole.remarks[0]
-    assert report_in(as_html(whole), "page") == whole
-    rows = (*whole.beginnings, *whole.steps, *whole.unknown)
-    assert as_csv(whole).count("\r\n") == 1 + len(rows)
+    full_report = with_processes(report, index.document, None)
+    assert "not listed" in full_report.remarks[0]
+    assert report_in(as_html(full_report), "page") == full_report
+    rows = (*full_report.beginnings, *full_report.steps, *full_report.unknown)
+    assert as_csv(full_report).count("\r\n") == 1 + len(rows)
 
 
 def test_what_another_program_wrote_to_the_catalog_is_followed_and_said_so(parts: Parts) -> None:
@@ -466,6 +480,6 @@ def test_equal_lineage_gives_equal_pages(parts: Parts, tmp_path: Path) -> None:
 
 
 def test_a_record_without_lineage_says_so(tmp_path: Path) -> None:
-    done = Parts().run("report", "--dataset", "x", "--html", str(tmp_path / "x.html"))
-    assert done.exit_code == 1
-    assert "there is no lineage yet" in done.output
+    result = Parts().run("report", "--dataset", "x", "--html", str(tmp_path / "x.html"))
+    assert result.exit_code == 1
+    assert "there is no lineage yet" in result.output

@@ -201,10 +201,10 @@ def test_no_secret_of_a_source_or_a_server_is_shown_or_sent(tracking: Tracking, 
         ("typed", "spark", {"path": f"jdbc:sqlserver://h;password={SECRET}"}),
         ("broken", "spark", {"table_name": f"t;password={SECRET}"}),
     )
-    sent = b"\n".join(events(tracking, run, tmp_path)).decode()
-    assert SECRET not in sent
-    assert "wasbs://raw@acct.blob.core.windows.net" in sent
-    assert "s3://lake" in sent
+    sent_text = b"\n".join(events(tracking, run, tmp_path)).decode()
+    assert SECRET not in sent_text
+    assert "wasbs://raw@acct.blob.core.windows.net" in sent_text
+    assert "s3://lake" in sent_text
     assert SECRET not in linked(tracking, run, "--dry-run", "--namespace", "spark://h:1")
     result = Parts().run("link", "mlflow", run, "--tracking-uri", f"ftp://ann:{SECRET}@h/x", "--dry-run")
     assert result.exit_code == 2

@@ -30,8 +30,10 @@ class On(Parts):
         self.served = served
         if served:
             served.empty()
-            who = BasicAuthentication(served.user, served.password)
-            client = SteadyAtlasClient(served.endpoint, who, retry_policy=RetryPolicy(tries=10 if served.real else 1))
+            credentials = BasicAuthentication(served.user, served.password)
+            client = SteadyAtlasClient(
+                served.endpoint, credentials, retry_policy=RetryPolicy(tries=10 if served.real else 1)
+            )
             terms = AtlasTerms(client)
             if "Glossary" not in terms.glossaries():
                 terms.create_glossary("Glossary")

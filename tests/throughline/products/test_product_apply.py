@@ -131,8 +131,8 @@ def test_a_run_without_lineage_makes_it_active_too(tmp_path: Path) -> None:
     """A job that reads nothing gives no process; its output was written all the same."""
     parts, file = Parts(), contract(tmp_path)
     applied(parts, file)
-    written = {"lifecycleStateChange": {"lifecycleStateChange": "OVERWRITE"}, "schema": schema(X, Y)}
-    run(parts, packed(body(outputs=[dataset("orders", "abfss://raw@acct.dfs.core.windows.net", **written)])))
+    output_facets = {"lifecycleStateChange": {"lifecycleStateChange": "OVERWRITE"}, "schema": schema(X, Y)}
+    run(parts, packed(body(outputs=[dataset("orders", "abfss://raw@acct.dfs.core.windows.net", **output_facets)])))
     assert parts.catalog.processes == {}
     assert shown(parts)["promise"] == "ACTIVE"
 
@@ -205,13 +205,13 @@ def test_terms_go_onto_scanned_assets_only_if_asked(tmp_path: Path) -> None:
 
 def test_what_a_contract_promises_no_longer_is_withdrawn(tmp_path: Path) -> None:
     parts = Parts()
-    both = contract(tmp_path, CONTRACT.replace("schema:\n", "schema:\n  - {name: returns}\n"))
-    applied(parts, both)
+    full_contract = contract(tmp_path, CONTRACT.replace("schema:\n", "schema:\n  - {name: returns}\n"))
+    applied(parts, full_contract)
     assert {name for _, name in parts.catalog.assets} == {NAME, OTHER}
     run(parts, copy_run("1", (X,), (X, Y)))
-    one = contract(tmp_path)
-    assert f"- {OTHER}" in applied(parts, one, "--plan", code=3)
-    assert "1 placeholder removed" in applied(parts, one)
+    smaller_contract = contract(tmp_path)
+    assert f"- {OTHER}" in applied(parts, smaller_contract, "--plan", code=3)
+    assert "1 placeholder removed" in applied(parts, smaller_contract)
     assert OTHER not in {name for _, name in parts.catalog.assets}
     renamed = contract(tmp_path, CONTRACT.replace("- name: orders\n", "- name: returns\n"))
     assert f"- {NAME}" in applied(parts, renamed)

@@ -114,10 +114,10 @@ def test_all_mistakes_in_all_files_are_named_at_once(tmp_path: Path) -> None:
 
 def test_what_a_product_does_not_use_is_said(tmp_path: Path) -> None:
     product = PRODUCT.format(version="v1.0.0")
-    without = product.replace("    contractId: orders-contract\n", "").replace(
+    unlinked_product = product.replace("    contractId: orders-contract\n", "").replace(
         "    inputContracts: [{id: shop-contract, version: 1.0.0}]\n", ""
     )
-    paths = files(tmp_path, without)
+    paths = files(tmp_path, unlinked_product)
     output = " ".join(applied(Parts(), *paths).split())
     assert "orders 1.2.0 has no contract, so it promises no data set" in output
     assert "orders.odcs.yaml: no port names it" in output

@@ -63,23 +63,23 @@ def unpacked() -> Path:
     return install_once("viewer-browser", (*_PINNED, _HERE / "unpack.mjs"), make)
 
 
-def _run(command: list[str], folder: Path, failure: str, **more: str) -> None:
-    environment = {**os.environ, **more}
-    done = subprocess.run(
+def _run(command: list[str], folder: Path, failure: str, **variables: str) -> None:
+    environment = {**os.environ, **variables}
+    outcome = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS
     )
-    if done.returncode:
-        raise BrowserError(f"{failure}\n{done.stderr.strip()[-2000:]}")
+    if outcome.returncode:
+        raise BrowserError(f"{failure}\n{outcome.stderr.strip()[-2000:]}")
 
 
 class Browser:
     """One browser; `open` opens a new page without any state of the previous one."""
 
     def __init__(self) -> None:
-        executable = next((found for name in _BROWSERS if (found := shutil.which(name))), "")
-        own = "" if executable else str(unpacked())
+        executable = next((browser_path for name in _BROWSERS if (browser_path := shutil.which(name))), "")
+        own_browser = "" if executable else str(unpacked())
         self._process = subprocess.Popen(
-            [str(find_node().node), str(_HERE / "driver.mjs"), str(installed()), executable, own],
+            [str(find_node().node), str(_HERE / "driver.mjs"), str(installed()), executable, own_browser],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -111,10 +111,10 @@ class Browser:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def ask(self, command: str, **rest: Any) -> Any:
+    def ask(self, command: str, **arguments: Any) -> Any:
         """Run a command of driver.mjs. Raises BrowserError with its message."""
         assert self._process.stdin
-        self._process.stdin.write(json.dumps({"command": command, **rest}) + "\n")
+        self._process.stdin.write(json.dumps({"command": command, **arguments}) + "\n")
         self._process.stdin.flush()
         answer = self._answer()
         if "error" in answer:
@@ -127,19 +127,19 @@ class Browser:
         *,
         state: str = "",
         dark: bool = False,
-        without: tuple[str, ...] = (),
+        missing_features: tuple[str, ...] = (),
         size: tuple[int, int] = (1400, 850),
     ) -> float:
         """Open a page in this state; returns the milliseconds until it was usable.
 
-        `without` names globals to remove from the browser, as in an older one. `size`: width and height of its window.
+        `missing_features` names globals to remove from the browser, as in an older one. `size`: of its window.
         """
         address = page if isinstance(page, str) else page.resolve().as_uri()
         milliseconds: float = self.ask(
             "open",
             url=f"{address}#{state}" if state else address,
             dark=dark,
-            without=without,
+            without=missing_features,
             width=size[0],
             height=size[1],
         )
@@ -167,25 +167,25 @@ class Browser:
 
     def texts(self, selector: str) -> list[str]:
         """Return the texts of all matching elements."""
-        found: list[str] = self.run(
+        element_texts: list[str] = self.run(
             "(selector) => [...document.querySelectorAll(selector)].map((each) => each.textContent)", selector
         )
-        return found
+        return element_texts
 
     @property
     def state(self) -> dict[str, str]:
         """The page's state, from its address."""
-        found: dict[str, str] = self.run("() => Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
-        return found
+        page_state: dict[str, str] = self.run("() => Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
+        return page_state
 
     @property
     def problems(self) -> list[str]:
         """The console messages since the page was opened: errors, warnings, violations of the policy, dialogs."""
-        found: list[str] = self.ask("seen")["problems"]
-        return found
+        problem_texts: list[str] = self.ask("seen")["problems"]
+        return problem_texts
 
     @property
     def requests(self) -> list[str]:
         """The requests of the page, its own first."""
-        found: list[str] = self.ask("seen")["requests"]
-        return found
+        request_urls: list[str] = self.ask("seen")["requests"]
+        return request_urls

@@ -110,24 +110,24 @@ def _collections(parts: Worker) -> Iterator[CheckResult]:
         yield _problem(parts, ACCOUNT, error)
         return
     if not collections:
-        what = "access denied to every collection: the identity has no role"
-        yield bad("catalog-role", ROLE, what, **_grant(parts, parts.collection))
+        problem = "access denied to every collection: the identity has no role"
+        yield bad("catalog-role", ROLE, problem, **_grant(parts, parts.collection))
     elif parts.collection and all(collection.name != parts.collection for collection in collections):
         yield _wrong_collection(parts, collections)
     else:
         yield good(COLLECTION, parts.collection or f"the root; visible: {_listed(collections)}")
 
 
-def _wrong_collection(parts: Worker, found: Sequence[Collection]) -> CheckResult:
-    shown = next((collection.name for collection in found if collection.shown == parts.collection), "")
-    what = f"wrong collection: no {parts.collection} in this account; visible: {_listed(found)}"
-    if shown:
-        what += f"; {shown} is shown as {parts.collection}"
-    return bad("collection-wrong", COLLECTION, what, collection=shown or found[0].name)
+def _wrong_collection(parts: Worker, collections: Sequence[Collection]) -> CheckResult:
+    name_of_shown = next((collection.name for collection in collections if collection.shown == parts.collection), "")
+    problem = f"wrong collection: no {parts.collection} in this account; visible: {_listed(collections)}"
+    if name_of_shown:
+        problem += f"; {name_of_shown} is shown as {parts.collection}"
+    return bad("collection-wrong", COLLECTION, problem, collection=name_of_shown or collections[0].name)
 
 
-def _listed(found: Sequence[Collection]) -> str:
-    return ", ".join(f"{collection.name} ({collection.shown})" for collection in found[:8])
+def _listed(collections: Sequence[Collection]) -> str:
+    return ", ".join(f"{collection.name} ({collection.shown})" for collection in collections[:8])
 
 
 _FORBIDDEN = 403
@@ -141,8 +141,8 @@ def _problem(
     if isinstance(error, CatalogUnavailable):
         return bad("catalog-identity" if str(error).startswith("No token") else "catalog-away", subject, str(error))
     code = {401: "catalog-tenant", 403: forbidden}.get(error.status, "catalog-refused")
-    what = f"{_REFUSALS[error.status]} ({error})" if error.status in _REFUSALS else str(error)
-    return bad(code, subject, what, **_grant(parts, parts.collection))
+    problem = f"{_REFUSALS[error.status]} ({error})" if error.status in _REFUSALS else str(error)
+    return bad(code, subject, problem, **_grant(parts, parts.collection))
 
 
 _PURVIEW = ".purview.azure.com"
@@ -150,12 +150,12 @@ _PURVIEW = ".purview.azure.com"
 
 def _grant(parts: Worker, collection: str) -> dict[str, str]:
     """What is known of account, collection and principal, for the command that grants a missing role."""
-    known = {"collection": collection}
+    grant_places = {"collection": collection}
     if parts.account:
         host = urlsplit(parts.account.host).hostname or ""
-        known["account"] = host.removesuffix(_PURVIEW) if host.endswith(_PURVIEW) else parts.account.host
-        known["principal"] = parts.account.caller().get("oid", "")
-    return {name: value for name, value in known.items() if value}
+        grant_places["account"] = host.removesuffix(_PURVIEW) if host.endswith(_PURVIEW) else parts.account.host
+        grant_places["principal"] = parts.account.caller().get("oid", "")
+    return {name: value for name, value in grant_places.items() if value}
 
 
 def _writing(parts: Worker) -> Iterator[CheckResult]:
@@ -163,20 +163,20 @@ def _writing(parts: Worker) -> Iterator[CheckResult]:
     try:
         collection = parts.collection or _root(parts)
         created = parts.catalog.create_assets([TRIAL])
-        there = parts.catalog.find([TRIAL.key])
+        trial_guids = parts.catalog.find([TRIAL.key])
         parts.catalog.remove(list(created.values()))
     except (CatalogRefused, CatalogUnavailable) as error:
         yield _problem(parts, ROLE, error, forbidden="catalog-role")
     else:
-        if there:
+        if trial_guids:
             yield good(ROLE, f"can write and read{' in ' + collection if collection else ''}")
         else:
             yield bad("catalog-role", ROLE, "a written asset cannot be read back", **_grant(parts, collection))
 
 
 def _root(parts: Worker) -> str:
-    found = parts.account.collections() if parts.account else ()
-    return next((collection.name for collection in found if not collection.parent), "")
+    collections = parts.account.collections() if parts.account else ()
+    return next((collection.name for collection in collections if not collection.parent), "")
 
 
 def _reach(parts: Worker, worker: str) -> Iterator[CheckResult]:
@@ -196,9 +196,9 @@ def _reach(parts: Worker, worker: str) -> Iterator[CheckResult]:
         yield good(REACH, f"sees the root, {root.shown}, and all below it")
         return
     names = {collection.name for collection in collections}
-    above = next((collection.parent for collection in collections if collection.parent not in names), "")
-    what = f"sees {_listed(collections)}, but not {above} above"
-    yield bad("catalog-narrow", REACH, what, **_grant(parts, above))
+    upper_collection = next((collection.parent for collection in collections if collection.parent not in names), "")
+    problem = f"sees {_listed(collections)}, but not {upper_collection} above"
+    yield bad("catalog-narrow", REACH, problem, **_grant(parts, upper_collection))
 
 
 def _reach_of_worker(parts: Worker, account: Account, root: Collection | None, worker: str) -> CheckResult:

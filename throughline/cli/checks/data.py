@@ -43,28 +43,34 @@ _SWEPT_BY_NOW = timedelta(minutes=20)
 def check_counts(storage: Storage, places: Places) -> Iterator[CheckResult]:
     """What delays events that were received."""
     try:
-        found = status(storage)
+        event_counts = status(storage)
         swept = SWEEP.load(storage)
         first = next(iter(storage.blobs(EVENTS)), None)
     except StorageUnavailable as error:
         yield _storage_away(error, places)
         return
-    yield from judge_counts(found)
+    yield from judge_counts(event_counts)
     if first and not swept and datetime.now(UTC) - first.arrived > _SWEPT_BY_NOW:
-        what = f"no sweep is on record, and the first event came at {first.arrived:%Y-%m-%d %H:%M} UTC"
-        yield bad("sweep-missing", "sweeper", what, **places)
+        problem = f"no sweep is on record, and the first event came at {first.arrived:%Y-%m-%d %H:%M} UTC"
+        yield bad("sweep-missing", "sweeper", problem, **places)
 
 
-def judge_counts(found: Status) -> Iterator[CheckResult]:
+def judge_counts(event_counts: Status) -> Iterator[CheckResult]:
     """Findings from the counts themselves."""
     sum_up = (
-        f"{found.received:,} received = {found.published:,} published + {found.skipped:,} skipped"
-        f" + {found.waiting:,} waiting + {found.dead:,} dead"
+        f"{event_counts.received:,} received = {event_counts.published:,} published + {event_counts.skipped:,} skipped"
+        f" + {event_counts.waiting:,} waiting + {event_counts.dead:,} dead"
     )
-    yield good("counts", sum_up) if found.reconciles else bad("counts-differ", "counts", sum_up.replace("=", "≠"))
-    yield good("dead letters", "none") if not found.dead else bad("dead-letters", "dead letters", f"{found.dead:,}")
-    yield _in_progress(found)
-    for sentence in found.last_errors:
+    yield (
+        good("counts", sum_up) if event_counts.reconciles else bad("counts-differ", "counts", sum_up.replace("=", "≠"))
+    )
+    yield (
+        good("dead letters", "none")
+        if not event_counts.dead
+        else bad("dead-letters", "dead letters", f"{event_counts.dead:,}")
+    )
+    yield _in_progress(event_counts)
+    for sentence in event_counts.last_errors:
         finding = catalog_error(sentence)
         if finding:  # the others are dead letters or rejected requests
             yield finding
@@ -88,14 +94,20 @@ def forgetting(closing: ClosingOptions) -> CheckResult:
 _IN_PROGRESS = "waiting events"
 
 
-def _in_progress(found: Status) -> CheckResult:
+def _in_progress(event_counts: Status) -> CheckResult:
     """Whether events are in progress for too long; the others wait for their run's end or for shadow mode to end."""
-    waited = datetime.now(UTC) - found.oldest_waiting if found.oldest_waiting and found.in_progress else timedelta()
-    others = found.waiting - found.in_progress
-    beside = f"{others:,} waiting for their run's end or for the end of shadow mode" if others else ""
+    waited = (
+        datetime.now(UTC) - event_counts.oldest_waiting
+        if event_counts.oldest_waiting and event_counts.in_progress
+        else timedelta()
+    )
+    number_waiting = event_counts.waiting - event_counts.in_progress
+    waiting_text = (
+        f"{number_waiting:,} waiting for their run's end or for the end of shadow mode" if number_waiting else ""
+    )
     if waited > _TOO_LONG:
         minutes = waited.total_seconds() / 60
-        late = f"{found.in_progress:,} events in progress, the oldest for {minutes:.0f} min"
-        return bad("work-late", _IN_PROGRESS, f"{late}; {beside}" if beside else late)
-    now = f"{found.in_progress:,} events in progress" if found.in_progress else ""
-    return good(_IN_PROGRESS, "; ".join(filter(None, (now, beside))) or "no event waits")
+        late = f"{event_counts.in_progress:,} events in progress, the oldest for {minutes:.0f} min"
+        return bad("work-late", _IN_PROGRESS, f"{late}; {waiting_text}" if waiting_text else late)
+    now = f"{event_counts.in_progress:,} events in progress" if event_counts.in_progress else ""
+    return good(_IN_PROGRESS, "; ".join(filter(None, (now, waiting_text))) or "no event waits")

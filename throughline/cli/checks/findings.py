@@ -70,35 +70,35 @@ def collected(way: Generator[CheckResult, None, T]) -> tuple[list[CheckResult], 
     return list(whole()), values[0]
 
 
-def good(subject: str, found: str) -> CheckResult:
+def good(subject: str, text: str) -> CheckResult:
     """A subject that is as it should be."""
-    return CheckResult(subject=subject, state=CheckState.GOOD, found=found)
+    return CheckResult(subject=subject, state=CheckState.GOOD, found=text)
 
 
-def bad(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> CheckResult:
+def bad(code: str, subject: str, text: str, **places: str | tuple[str, ...]) -> CheckResult:
     """A bad subject, by the rule of this code; `places` fill the names in braces of the rule's command, else UNKNOWN.
 
     A `subscription` and an `environment` among the places are added to the commands that take them. Raises KeyError for
     a code without a rule, and for a name that is not filled.
     """
-    return _by_rule(CheckState.BAD, code, subject, found, places)
+    return _by_rule(CheckState.BAD, code, subject, text, places)
 
 
-def unseen(code: str, subject: str, found: str, **places: str | tuple[str, ...]) -> CheckResult:
+def unseen(code: str, subject: str, text: str, **places: str | tuple[str, ...]) -> CheckResult:
     """The same for a subject that could not be checked."""
-    return _by_rule(CheckState.UNSEEN, code, subject, found, places)
+    return _by_rule(CheckState.UNSEEN, code, subject, text, places)
 
 
-def _by_rule(state: CheckState, code: str, subject: str, found: str, places: Places) -> CheckResult:
+def _by_rule(state: CheckState, code: str, subject: str, text: str, places: Places) -> CheckResult:
     rule = BY_CODE[code]
     words = {name: (value,) if isinstance(value, str) else value for name, value in {**UNKNOWN, **places}.items()}
-    command = rule.command.format(**{name: shlex.join(each) for name, each in words.items()}).rstrip()
-    for option, (programs, others) in _OPTIONS.items():
+    command = rule.command.format(**{name: shlex.join(texts) for name, texts in words.items()}).rstrip()
+    for option, (programs, other_programs) in _OPTIONS.items():
         value = places.get(option)
-        takes = command.startswith(programs) and not command.startswith(others) and f"--{option}" not in command
+        takes = command.startswith(programs) and not command.startswith(other_programs) and f"--{option}" not in command
         if isinstance(value, str) and value and takes:
             command += f" --{option} {shlex.quote(value)}"
-    return CheckResult(subject=subject, state=state, found=found, code=code, means=rule.means, command=command)
+    return CheckResult(subject=subject, state=state, found=text, code=code, means=rule.means, command=command)
 
 
 _OURS = ("python3 -m throughline.cli.deploy ", "throughline doctor --group ")

@@ -40,7 +40,7 @@ def _read(text: str) -> Mapping[str, tuple[DoctorRule, ...]]:
         command = Template(fields["command"]).safe_substitute(commands)
         return DoctorRule(code=code, symptom=fields["symptom"], means=fields["means"], command=command)
 
-    return {title: tuple(rule(*each) for each in rules.items()) for title, rules in sections.items()}
+    return {title: tuple(rule(*values) for values in rules.items()) for title, rules in sections.items()}
 
 
 SECTIONS = _read(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))

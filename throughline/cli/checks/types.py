@@ -23,18 +23,20 @@ def check_types(parts: Worker) -> Iterator[CheckResult]:
     if parts.types is None:
         return
     changes = type_changes(parts.types.held(), parts.names.rules_by_type)
-    found = [
+    type_changes_found = [
         change
         for change in changes
         if change.action is not TypeAction.CREATE or not change.name.startswith(UNCONFIRMED)
     ]
-    shown = "; ".join(in_words(type_change) for type_change in found[:_SHOWN]) + ("; …" if len(found) > _SHOWN else "")
-    if not found:
+    changes_text = "; ".join(in_words(type_change) for type_change in type_changes_found[:_SHOWN]) + (
+        "; …" if len(type_changes_found) > _SHOWN else ""
+    )
+    if not type_changes_found:
         yield good(_SUBJECT, "the catalog has all types that lineage needs")
-    elif any(type_change.action is TypeAction.DIFFERS for type_change in found):
-        yield bad("types-differ", _SUBJECT, shown)
+    elif any(type_change.action is TypeAction.DIFFERS for type_change in type_changes_found):
+        yield bad("types-differ", _SUBJECT, changes_text)
     else:
-        yield bad("types-missing", _SUBJECT, shown)
+        yield bad("types-missing", _SUBJECT, changes_text)
 
 
 def type_problem(parts: Worker, names: Names, type_name: str) -> TypeChange | None:
@@ -43,8 +45,8 @@ def type_problem(parts: Worker, names: Names, type_name: str) -> TypeChange | No
     """
     if parts.types is None:
         return None
-    found = type_changes(parts.types.held(), names.rules_by_type)
-    return next((type_change for type_change in found if type_change.name == type_name), None)
+    changes = type_changes(parts.types.held(), names.rules_by_type)
+    return next((type_change for type_change in changes if type_change.name == type_name), None)
 
 
 def in_words(change: TypeChange) -> str:

@@ -20,53 +20,53 @@ _ANY_STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 """Settings can't be without either: where only the others are wanted."""
 
 
-def agreed(over: Mapping[str, str], *, writes: bool, or_before: bool = False) -> Worker:
-    """The parts for a command, by the environment with `over` above it and by what the functions put on record.
+def agreed(environment: Mapping[str, str], *, writes: bool, or_before: bool = False) -> Worker:
+    """The parts for a command, by the environment with `environment` above it and by what the functions put on record.
 
     Ends the command where it `writes` and settings of this shell differ, or the recorded ones cannot be read.
     Raises Misconfigured, also for data of another storage layout; `or_before`: but for the one before.
     """
-    storage = _storage(over)
+    storage = _storage(environment)
     record = _on_record(storage, writes=writes, or_before=or_before)
     if record is None:
-        parts = assemble(load(catalog=True, over=over), storage=storage)
+        parts = assemble(load(catalog=True, overrides=environment), storage=storage)
         if writes:
             note("settings", "no functions have recorded their settings in this storage: this shell's are used")
         return parts
     different = differing(record.texts)
     if writes and different:
         fail(_refusal(record, different), code=2)
-    settings = load(catalog=True, over=over, record=record.texts)
+    settings = load(catalog=True, overrides=environment, record=record.texts)
     if writes:
         note("settings", recorded_text(record))
     elif different:
         words = "; ".join(map(str, different))
         note("settings", f"{words}. This command uses this shell's; a command that writes would refuse them")
     if settings.shadow and writes:
-        whose = (
+        subject = (
             "the functions are"
             if record.texts.get(SHADOW, "").lower() == "true"
             else "this shell is (THROUGHLINE_SHADOW=true)"
         )
-        note("shadow mode", f"{whose} in shadow mode: nothing is written to the catalog")
+        note("shadow mode", f"{subject} in shadow mode: nothing is written to the catalog")
     return assemble(settings, storage=storage)
 
 
-def settings_of_functions(over: Mapping[str, str]) -> Settings | None:
-    """The settings by which the functions publish, read from the storage that the environment with `over` names.
+def settings_of_functions(environment: Mapping[str, str]) -> Settings | None:
+    """The settings by which the functions publish, read from the storage that the environment with `environment` names.
 
     None if none are on record, or storage does not answer. Raises Misconfigured, also if another version wrote them.
     """
-    found = _on_record(_storage(over), writes=False)
-    return load(catalog=True, environment=_ANY_STORAGE, record=found.texts) if found else None
+    record = _on_record(_storage(environment), writes=False)
+    return load(catalog=True, environment=_ANY_STORAGE, record=record.texts) if record else None
 
 
-def _storage(over: Mapping[str, str]) -> Storage:
+def _storage(environment: Mapping[str, str]) -> Storage:
     """Storage, where nothing is wrong with this environment. The catalog's address may be missing: it is on record."""
     try:
-        return storage_of(load(catalog=True, over=over, record={ENDPOINT: _ANY_ENDPOINT}).storage)
+        return storage_of(load(catalog=True, overrides=environment, record={ENDPOINT: _ANY_ENDPOINT}).storage)
     except Misconfigured:
-        load(catalog=True, over=over)  # raises with everything that is missing
+        load(catalog=True, overrides=environment)  # raises with everything that is missing
         raise
 
 
@@ -82,19 +82,22 @@ def _on_record(storage: Storage, *, writes: bool, or_before: bool = False) -> Se
         return None
 
 
-def recorded_text(found: SettingsOnRecord) -> str:
+def recorded_text(record: SettingsOnRecord) -> str:
     """The functions' settings that differ from the defaults, in one line: nothing else in this shell shows them."""
-    given = {name: text for name, text in found.texts.items() if text != (RECORDED[name].default or "")}
-    shown = ", ".join(name if name == "THROUGHLINE_NAMES" else f"{name}={text}" for name, text in given.items())
-    return f"those of the functions, on record since {found.since:%Y-%m-%d %H:%M} UTC: {shown or 'all are defaults'}"
+    changed_texts = {name: text for name, text in record.texts.items() if text != (RECORDED[name].default or "")}
+    settings_text = ", ".join(
+        name if name == "THROUGHLINE_NAMES" else f"{name}={text}" for name, text in changed_texts.items()
+    )
+    since = f"{record.since:%Y-%m-%d %H:%M} UTC"
+    return f"those of the functions, on record since {since}: {settings_text or 'all are defaults'}"
 
 
-def _refusal(found: SettingsOnRecord, different: Sequence[Difference]) -> str:
+def _refusal(record: SettingsOnRecord, different: Sequence[Difference]) -> str:
     lines = "\n".join(f"  - {difference}" for difference in different)
     names = " ".join(difference.name for difference in different)
     return (
         "settings of this shell differ from the functions', and published lineage must not depend on the shell."
-        f" On record since {found.since:%Y-%m-%d %H:%M} UTC:\n{lines}\n"
+        f" On record since {record.since:%Y-%m-%d %H:%M} UTC:\n{lines}\n"
         f"Nothing was done. To use the functions' settings: `unset {names}`. To change theirs: set them for the"
         " functions; they are on record a minute after these have started"
     )

@@ -35,15 +35,17 @@ _FAILURES = (ArchiveMissing, CatalogRefused, CatalogUnavailable, WriteConflict, 
 
 
 @contextmanager
-def reported(after: str = "") -> Iterator[None]:
+def reported(hint_text: str = "") -> Iterator[None]:
     """End the command with one sentence where storage or catalog do not answer, refuse, or another writer holds them.
 
-    `after` is the sentence that follows: what was done, and how to go on.
+    `hint_text` is the sentence that follows: what was done, and how to go on.
     """
     try:
         yield
     except _FAILURES as error:
-        hint = after or ("" if named(place=True) else "Is the local world still running? `throughline up` starts it")
+        hint = hint_text or (
+            "" if named(place=True) else "Is the local world still running? `throughline up` starts it"
+        )
         fail(f"{error}. {hint}" if hint else str(error))
 
 

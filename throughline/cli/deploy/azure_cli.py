@@ -110,7 +110,7 @@ class AzureCli:
         program = _program(shutil.which("az"), windows=os.name == "nt")
         if not program:
             raise AzureCliError(command=command, exit_code=127, message=f"The Azure CLI (az) was not found. {INSTALL}")
-        done = subprocess.run(  # noqa: S603 - the words are ours, and no shell reads them
+        outcome = subprocess.run(  # noqa: S603 - the words are ours, and no shell reads them
             [*program, *words, "--only-show-errors", "--output", "json"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -118,10 +118,10 @@ class AzureCli:
             errors="replace",
             check=False,
         )
-        if done.returncode:
-            raise _failure(command, done.returncode, done.stderr)
+        if outcome.returncode:
+            raise _failure(command, outcome.returncode, outcome.stderr)
         try:
-            return json.loads(done.stdout) if done.stdout.strip() else None
+            return json.loads(outcome.stdout) if outcome.stdout.strip() else None
         except ValueError as error:
             message = f"`{' '.join(command)}` printed something else than JSON. Look with: az version"
             raise AzureCliError(command=command, exit_code=0, message=message) from error
@@ -148,33 +148,33 @@ def sender_token(az: Az, application: str) -> str:
 
 def shown(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a call as it may be shown: `az` and its words, without the values of options that hold secrets."""
-    before = ("", *words)
+    previous_words = ("", *words)
     return (
         "az",
         *(
             _HIDDEN if previous in _SECRET_OPTIONS else _SECRET_IN_URL.sub(rf"\1={_HIDDEN}", word)
-            for previous, word in zip(before, words, strict=False)
+            for previous, word in zip(previous_words, words, strict=False)
         ),
     )
 
 
-def _program(found: str | None, *, windows: bool) -> tuple[str, ...]:
+def _program(program: str | None, *, windows: bool) -> tuple[str, ...]:
     """What starts the `az` that was found; empty where there is none.
 
     On Windows it is az.cmd, in which cmd.exe would read parentheses and percent signs of our arguments as its own, and
     ask about Ctrl-C: the Python that az.cmd itself starts is started instead, as az.cmd does it.
     """
-    if not found:
+    if not program:
         return ()
-    if windows and (python := Path(found).parents[1] / "python.exe").is_file():
+    if windows and (python := Path(program).parents[1] / "python.exe").is_file():
         return (str(python), "-IBm", "azure.cli")
-    return (found,)
+    return (program,)
 
 
 def _failure(command: tuple[str, ...], exit_code: int, stderr: str) -> AzureCliError:
     printed = _SECRET_IN_URL.sub(rf"\1={_HIDDEN}", stderr.strip()).removeprefix("ERROR: ")
     code = next((match["code"] for pattern in _CODES if (match := pattern.search(stderr))), "")
-    help_ = next((what for pattern, what in _HELP if re.search(pattern, stderr)), "")
+    help_ = next((explanation for pattern, explanation in _HELP if re.search(pattern, stderr)), "")
     first = "\n".join(printed.splitlines()[:8]) or f"exit code {exit_code}, without a message"
     message = f"`{' '.join(command)}` failed: {first}" + (f"\n{help_}" if help_ else "")
     return AzureCliError(

@@ -136,10 +136,10 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
             "versions write. To take it back as well: git checkout TAG, then this command without --rollback\n"
         )
         return
-    given = options.package or (Path(environment[PACKAGE]) if environment.get(PACKAGE) else None)
-    page = lineage_beside(given) if target.lineage and given else None
-    package = checked(given or build(target.delivery, progress), target.delivery)
-    if target.lineage and not given:
+    package_option = options.package or (Path(environment[PACKAGE]) if environment.get(PACKAGE) else None)
+    page = lineage_beside(package_option) if target.lineage and package_option else None
+    package = checked(package_option or build(target.delivery, progress), target.delivery)
+    if target.lineage and not package_option:
         page = build_lineage(progress)
     receiver.deploy(package, partial(deploy_worker, az, target, limits=limits, progress=progress))
     if page:

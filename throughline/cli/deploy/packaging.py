@@ -61,16 +61,17 @@ def lineage_beside(archive: Path) -> Path:
 
     Raises DeployError where there is none.
     """
-    beside = archive.with_name(f"{archive.stem}-lineage.zip")
+    lineage_archive = archive.with_name(f"{archive.stem}-lineage.zip")
     try:
-        with zipfile.ZipFile(beside) as package:
+        with zipfile.ZipFile(lineage_archive) as package:
             package.getinfo(_PAGE)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise DeployError(
-            f"This deployment has a lineage page, and {beside} is no package of it ({error}). Make one, and put it "
+            f"This deployment has a lineage page, and {lineage_archive} is no package of it ({error}). "
+            "Make one, and put it "
             f"there: {_module_call('throughline.package')} --app lineage"
         ) from error
-    return beside
+    return lineage_archive
 
 
 def read_package(archive: Path) -> Package:
@@ -105,20 +106,20 @@ def find_python(root: Path, progress: Progress) -> Path:
     It is that of `make setup` where that has run, else one in build/packaging, which is made once. A machine without
     that version gets it from uv. Raises DeployError.
     """
-    wanted = (root / ".python-version").read_text(encoding="utf-8").strip()
+    version = (root / ".python-version").read_text(encoding="utf-8").strip()
     developers = _python_in(root / ".venv")
-    if (root / ".venv/.ready").exists() and _version_of(developers) == wanted:
+    if (root / ".venv/.ready").exists() and _version_of(developers) == version:
         return developers
-    return _make_environment(root, wanted, progress)
+    return _make_environment(root, version, progress)
 
 
-def _make_environment(root: Path, wanted: str, progress: Progress) -> Path:
+def _make_environment(root: Path, version: str, progress: Progress) -> Path:
     folder, pins = root / "build/packaging", root / "requirements/package.txt"
     running = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    python = _python_in(folder / ("installer" if running == wanted else "python"))
-    stamp = hashlib.sha256(pins.read_bytes() + wanted.encode() + sys.executable.encode()).hexdigest()
-    ready = folder / ".ready"
-    if ready.exists() and ready.read_text(encoding="utf-8") == stamp and _version_of(python) == wanted:
+    python = _python_in(folder / ("installer" if running == version else "python"))
+    stamp = hashlib.sha256(pins.read_bytes() + version.encode() + sys.executable.encode()).hexdigest()
+    stamp_file = folder / ".ready"
+    if stamp_file.exists() and stamp_file.read_text(encoding="utf-8") == stamp and _version_of(python) == version:
         return python
     with progress.step("install what makes the package (once)"):
         shutil.rmtree(folder, ignore_errors=True)  # an installation that was interrupted is begun again
@@ -128,11 +129,11 @@ def _make_environment(root: Path, wanted: str, progress: Progress) -> Path:
         _run([sys.executable, "-m", "venv", str(folder / "installer")], root, f"{failed} (on Debian: python3-venv)")
         packages = ["--quiet", "--require-hashes", "--only-binary", ":all:", "-r", str(pins)]
         _run([str(installer), "-m", "pip", "install", "--disable-pip-version-check", *packages], root, failed)
-        if running != wanted:
+        if running != version:
             uv = [str(installer), "-m", "uv"]
-            _run([*uv, "venv", "--quiet", "--python", wanted, str(folder / "python")], root, f"{failed} of {wanted}")
+            _run([*uv, "venv", "--quiet", "--python", version, str(folder / "python")], root, f"{failed} of {version}")
             _run([*uv, "pip", "install", "--python", str(python), *packages], root, failed)
-        ready.write_text(stamp, encoding="utf-8")
+        stamp_file.write_text(stamp, encoding="utf-8")
     return python
 
 
@@ -143,7 +144,7 @@ def _python_in(environment: Path) -> Path:
 def _version_of(python: Path) -> str:
     """As in "3.11"; empty where it does not run."""
     try:
-        done = subprocess.run(  # noqa: S603 - a Python that we made
+        outcome = subprocess.run(  # noqa: S603 - a Python that we made
             [str(python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
             capture_output=True,
             text=True,
@@ -151,12 +152,12 @@ def _version_of(python: Path) -> str:
         )
     except OSError:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return outcome.stdout.strip() if outcome.returncode == 0 else ""
 
 
 def _run(command: list[str], root: Path, failed: str) -> None:
     """Run a program of ours in `root`. Raises DeployError with the end of its output."""
-    done = subprocess.run(  # noqa: S603 - our own command
+    outcome = subprocess.run(  # noqa: S603 - our own command
         command,
         cwd=root,
         env={**os.environ, "PYTHONUTF8": "1"},  # Windows reads files in another encoding otherwise
@@ -166,9 +167,9 @@ def _run(command: list[str], root: Path, failed: str) -> None:
         errors="replace",
         check=False,
     )
-    if done.returncode:
-        output = (done.stderr.strip() or done.stdout.strip())[-800:]
-        raise DeployError(f"{failed}: {' '.join(command)} ended with {done.returncode}: {output}")
+    if outcome.returncode:
+        output = (outcome.stderr.strip() or outcome.stdout.strip())[-800:]
+        raise DeployError(f"{failed}: {' '.join(command)} ended with {outcome.returncode}: {output}")
 
 
 def _module_call(module: str) -> str:

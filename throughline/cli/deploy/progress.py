@@ -34,9 +34,9 @@ class Progress:
     @contextmanager
     def step(self, title: str) -> Iterator[DeployStep]:
         """Show a step while the block runs, and how it ended. What the block raises goes on."""
-        step, over = DeployStep(title), threading.Event()
-        self._write(f"{title} …" if not self._terminal else step.line(), ended=not self._terminal)
-        ticker = threading.Thread(target=self._tick, args=(step, over), daemon=True)
+        step, end_of_step = DeployStep(title), threading.Event()
+        self._write(f"{title} …" if not self._terminal else step.line(), ends_line=not self._terminal)
+        ticker = threading.Thread(target=self._tick, args=(step, end_of_step), daemon=True)
         ticker.start()
         outcome = "failed"
         try:
@@ -47,15 +47,15 @@ class Progress:
             outcome = "stopped"
             raise
         finally:
-            over.set()
+            end_of_step.set()
             ticker.join()
-            self._write(f"{title}: {outcome} ({time.monotonic() - step.began:.0f} s)", ended=True)
+            self._write(f"{title}: {outcome} ({time.monotonic() - step.began:.0f} s)", ends_line=True)
 
-    def _tick(self, step: DeployStep, over: threading.Event) -> None:
-        while not over.wait(_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS):
-            self._write(step.line(), ended=not self._terminal)
+    def _tick(self, step: DeployStep, end_of_step: threading.Event) -> None:
+        while not end_of_step.wait(_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS):
+            self._write(step.line(), ends_line=not self._terminal)
 
-    def _write(self, text: str, *, ended: bool) -> None:
+    def _write(self, text: str, *, ends_line: bool) -> None:
         begin, clear = ("\r", "\x1b[K") if self._terminal else ("", "")
-        self._stream.write(f"{begin}{text}{clear}" + ("\n" if ended else ""))
+        self._stream.write(f"{begin}{text}{clear}" + ("\n" if ends_line else ""))
         self._stream.flush()

@@ -10,13 +10,13 @@ BEGIN, END = "<!-- runtimes: written by `make runtimes` -->", "<!-- end of runti
 
 def with_table(page: str, platform: str) -> str:
     """The page's text with the platform's table between its two marks. Raises ValueError where a mark is missing."""
-    before, began, rest = page.partition(BEGIN)
-    _, ended, after = rest.partition(END)
-    if not (began and ended):
+    head, began, remainder = page.partition(BEGIN)
+    _, end_mark, tail = remainder.partition(END)
+    if not (began and end_mark):
         raise ValueError(
             f"docs/get-started/{platform}.md lacks the marks {BEGIN!r} and {END!r} around its table of runtimes"
         )
-    return "\n".join((f"{before}{BEGIN}", *table(platform), f"{END}{after}"))
+    return "\n".join((f"{head}{BEGIN}", *table(platform), f"{END}{tail}"))
 
 
 if __name__ == "__main__":

@@ -112,35 +112,35 @@ def configuration(platform: str, wanted_installation: Installation, *, today: da
     )
 
 
-def _check(row: PlatformRow, wanted: Installation) -> None:
-    if _version(wanted.listener) < row.oldest:
+def _check(row: PlatformRow, installation: Installation) -> None:
+    if _version(installation.listener) < row.oldest:
         oldest = ".".join(map(str, row.oldest))
-        raise PlatformError(f"Listener {wanted.listener} {row.why_oldest}: use {oldest} or later")
-    if not wanted.url.startswith(("https://", "http://127.0.0.1", "http://localhost")):
-        raise PlatformError(f"The receiver's address must begin with https://, not {wanted.url!r}")
+        raise PlatformError(f"Listener {installation.listener} {row.why_oldest}: use {oldest} or later")
+    if not installation.url.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+        raise PlatformError(f"The receiver's address must begin with https://, not {installation.url!r}")
     for slot in Installation.__slots__:
-        text = getattr(wanted, slot)
+        text = getattr(installation, slot)
         if slot not in {"key", "output", "plan_jar", "status"} and not _HARMLESS.fullmatch(text):
             raise PlatformError(f"{slot} holds a character that a script would not take as it is: {text!r}")
 
 
-def _words(name: str, row: PlatformRow, wanted: Installation, runtime: Runtime) -> Mapping[str, str]:
-    def file(each: str) -> str:
-        return quote(str(Path(wanted.output) / each))
+def _words(name: str, row: PlatformRow, installation: Installation, runtime: Runtime) -> Mapping[str, str]:
+    def file(file_name: str) -> str:
+        return quote(str(Path(installation.output) / file_name))
 
     return {
-        **{slot: getattr(wanted, slot) for slot in Installation.__slots__},
-        "url": wanted.url.rstrip("/"),
-        "folder": (wanted.folder or row.folder).rstrip("/"),
+        **{slot: getattr(installation, slot) for slot in Installation.__slots__},
+        "url": installation.url.rstrip("/"),
+        "folder": (installation.folder or row.folder).rstrip("/"),
         "scala": runtime.scala,
-        "jar": runtime.jar(wanted.listener),
-        "listeners": ",".join((*row.beside, LISTENER_CLASS, *((PLAN_LISTENER,) if wanted.plan_jar else ()))),
-        "plan_file": quote(wanted.plan_jar),
-        "jars": " ".join((runtime.jar(wanted.listener), *((PLAN_JAR,) if wanted.plan_jar else ()))),
+        "jar": runtime.jar(installation.listener),
+        "listeners": ",".join((*row.beside, LISTENER_CLASS, *((PLAN_LISTENER,) if installation.plan_jar else ()))),
+        "plan_file": quote(installation.plan_jar),
+        "jars": " ".join((runtime.jar(installation.listener), *((PLAN_JAR,) if installation.plan_jar else ()))),
         "header": _HEADER,
         "file": file(f"{name}.conf"),
         "script": file("throughline-init.sh"),
-        "pick_up": str(Path(wanted.output) / "pick_up.py"),
+        "pick_up": str(Path(installation.output) / "pick_up.py"),
     }
 
 
@@ -149,30 +149,34 @@ def as_text(properties: Mapping[str, str]) -> str:
     return "".join(f"{name} {value}\n" for name, value in properties.items())
 
 
-def _properties(row: PlatformRow, wanted: Installation, runtime: Runtime, words: Mapping[str, str]) -> dict[str, str]:
+def _properties(
+    row: PlatformRow, installation: Installation, runtime: Runtime, words: Mapping[str, str]
+) -> dict[str, str]:
     key = Template(row.key).substitute(words) if row.key else None
-    found = listener_configuration(
-        wanted.url,
+    properties = listener_configuration(
+        installation.url,
         key=key or None,
-        namespace=wanted.namespace,
+        namespace=installation.namespace,
         platform=_SPARKS[runtime.scala],
-        listener=wanted.listener,
+        listener=installation.listener,
     )
-    found["spark.extraListeners"] = words["listeners"]
+    properties["spark.extraListeners"] = words["listeners"]
     if row.captured:
-        found["spark.openlineage.capturedProperties"] = ",".join((*_CAPTURED, *row.captured))
+        properties["spark.openlineage.capturedProperties"] = ",".join((*_CAPTURED, *row.captured))
     if not row.packages:
-        del found["spark.jars.packages"]  # these platforms bring Delta, and get the listener as a file
-    elif wanted.plan_jar:
-        found["spark.jars"] = wanted.plan_jar
-    if wanted.transport == "file":
-        kept = {name: value for name, value in found.items() if ".transport." not in name}
+        del properties["spark.jars.packages"]  # these platforms bring Delta, and get the listener as a file
+    elif installation.plan_jar:
+        properties["spark.jars"] = installation.plan_jar
+    if installation.transport == "file":
+        kept_properties = {name: value for name, value in properties.items() if ".transport." not in name}
         location = f"{words['folder']}/events.jsonl"
         file = {"spark.openlineage.transport.type": "file", "spark.openlineage.transport.location": location}
-        return kept | file | ({_PLAN_FILE: f"{words['folder']}/plans.jsonl"} if wanted.plan_jar else {})
+        return (
+            kept_properties | file | ({_PLAN_FILE: f"{words['folder']}/plans.jsonl"} if installation.plan_jar else {})
+        )
     if not row.packages:
-        found["spark.redaction.regex"] = _REDACTED  # else Spark's web page shows the header
-    return found
+        properties["spark.redaction.regex"] = _REDACTED  # else Spark's web page shows the header
+    return properties
 
 
 def _notes(runtime: Runtime, today: date) -> list[str]:

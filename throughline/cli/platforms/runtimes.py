@@ -110,9 +110,9 @@ def runtimes_of(platform: str) -> tuple[Runtime, ...]:
 def runtime_of(platform: str, name: str = "") -> Runtime:
     """The runtime of this name, the platform's default without one. Raises PlatformError."""
     known_runtimes = runtimes_of(platform)
-    for each in known_runtimes:
-        if each.name == name or (not name and each.is_default):
-            return each
+    for candidate in known_runtimes:
+        if candidate.name == name or (not name and candidate.is_default):
+            return candidate
     names = ", ".join(runtime.name for runtime in known_runtimes)
     raise PlatformError(f"{platform} has no runtime {name!r} that is known here: choose one of {names}")
 
@@ -121,7 +121,7 @@ def table(platform: str) -> Iterator[str]:
     """The table of a platform's page, line by line."""
     yield "| `--runtime` | Spark | Scala, and so the jar's | supported until | the listener there |"
     yield "|---|---|---|---|---|"
-    for each in runtimes_of(platform):
-        name = f"`{each.name}`" + (" (default)" if each.is_default else "")
-        ends = f"[{each.ends or 'no day named'}]({each.source})"
-        yield f"| {name} | {each.spark} | {each.scala} | {ends} | {f'{each.proof}. {each.note}'.strip()} |"
+    for runtime in runtimes_of(platform):
+        name = f"`{runtime.name}`" + (" (default)" if runtime.is_default else "")
+        ends = f"[{runtime.ends or 'no day named'}]({runtime.source})"
+        yield f"| {name} | {runtime.spark} | {runtime.scala} | {ends} | {f'{runtime.proof}. {runtime.note}'.strip()} |"

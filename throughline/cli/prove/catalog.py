@@ -55,10 +55,10 @@ def _process(context: ProofContext, flight: Canary, run: CanaryRun) -> Mapping[s
     entity = context.parts.catalog.read_processes([name])[name].entity
     mapping, origin = dict(entity.attributes).get("columnMapping", ""), dict(entity.origin)
     pairs = mapping.count(run.column)
-    both = len(("source", "sink"))
+    number_of_sides = len(("source", "sink"))
     return {
         "process-type": judged("" if entity.type == PROCESS_TYPE else f"it is a {entity.type}", type=entity.type),
-        "column-mapping": judged("" if pairs == both else "a column is missing or repeated", columns=pairs),
+        "column-mapping": judged("" if pairs == number_of_sides else "a column is missing or repeated", columns=pairs),
         "managed-attributes": judged("" if origin.get("job") else "none is given back", attributes=len(origin)),
     }
 

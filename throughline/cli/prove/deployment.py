@@ -47,8 +47,8 @@ def _type_and_paths(change: Mapping[str, Any]) -> str:
     """`Modify Microsoft.Web/sites: properties.x`: what would change of a resource, without its name."""
     parts = str(change["resourceId"]).rpartition("/providers/")[2].split("/")
     paths = sorted({str(delta.get("path")) for delta in change.get("delta") or ()})
-    shown = f": {', '.join(paths[:_MOST_NAMED])}" if paths else ""
-    return f"{change['changeType']} {'/'.join([parts[0], *parts[1::2]])}{shown}"
+    paths_text = f": {', '.join(paths[:_MOST_NAMED])}" if paths else ""
+    return f"{change['changeType']} {'/'.join([parts[0], *parts[1::2]])}{paths_text}"
 
 
 def roles(context: ProofContext) -> Mapping[str, Evidence]:
@@ -113,8 +113,8 @@ def swap(context: ProofContext) -> Mapping[str, Evidence]:
         statuses[status] += 1
         slowest = max(slowest, seconds)
     facts = {f"answers_{status}": number for status, number in sorted(statuses.items())}
-    lost = sum(statuses.values()) - statuses[_CREATED]
-    reason = f"{lost} of {sum(statuses.values())} requests were not answered with 201" if lost else ""
+    number_lost = sum(statuses.values()) - statuses[_CREATED]
+    reason = f"{number_lost} of {sum(statuses.values())} requests were not answered with 201" if number_lost else ""
     seconds = round(time.monotonic() - start, 1)
     return {"swap": judged(reason, **facts, slowest_seconds=round(slowest, 2), seconds=seconds)}
 
@@ -122,10 +122,10 @@ def swap(context: ProofContext) -> Mapping[str, Evidence]:
 @contextmanager
 def _sending(context: ProofContext) -> Iterator[list[tuple[int, float]]]:
     """Send events of checks during the block, each of a run of its own that has failed; the answers as they come."""
-    ended, answers = Event(), list[tuple[int, float]]()
+    end_of_sending, answers = Event(), list[tuple[int, float]]()
 
     def send() -> None:
-        while not ended.wait(0.25):
+        while not end_of_sending.wait(0.25):
             answer = context.sender.send(canary_run(datetime.now(UTC), OWNER).bodies[FAIL])
             answers.append((answer.status, answer.seconds))
 
@@ -134,7 +134,7 @@ def _sending(context: ProofContext) -> Iterator[list[tuple[int, float]]]:
         try:
             yield answers
         finally:
-            ended.set()
+            end_of_sending.set()
     for sender in senders:
         sender.result()
 

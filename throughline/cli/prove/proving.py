@@ -81,15 +81,15 @@ class ClaimResult:
     seconds: float = 0.0
 
 
-def chosen(only: Sequence[str]) -> tuple[Proof, ...]:
+def chosen(ids: Sequence[str]) -> tuple[Proof, ...]:
     """The proofs of these claims, of all where none is named; the last one always runs. Raises LookupError."""
     claims = {claim.id: claim for claim in CLAIMS}
-    if unknown := [name for name in only if name not in claims]:
+    if unknown := [name for name in ids if name not in claims]:
         raise LookupError(f"there is no claim {', '.join(unknown)}")
-    if by_hand := [name for name in only if not claims[name].proof]:
+    if by_hand := [name for name in ids if not claims[name].proof]:
         raise LookupError(f"people have to look at {', '.join(by_hand)}: no proof is automatic")
-    proofs = {claims[name].proof for name in only}
-    return tuple(proof for proof in PROOFS if not only or proof.name in proofs or proof is PROOFS[-1])
+    proofs = {claims[name].proof for name in ids}
+    return tuple(proof for proof in PROOFS if not ids or proof.name in proofs or proof is PROOFS[-1])
 
 
 def prove(

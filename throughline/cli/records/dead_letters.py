@@ -47,20 +47,20 @@ def pretty(data: bytes) -> str:
     return visible_lines(data.decode("utf-8", "backslashreplace"))
 
 
-def unpacked(packed: bytes) -> tuple[bytes, str]:
+def unpacked(compressed: bytes) -> tuple[bytes, str]:
     """An event from its gzipped bytes, as far as they can be read, and what is wrong with them (empty: nothing).
 
     Without any readable byte the packed ones are returned. Bounded, whatever they unpack to.
     """
     unpacker, data = zlib.decompressobj(wbits=31), bytearray()
     try:
-        for start in range(0, len(packed), 256):  # in small pieces: all that comes before the damage is read
-            data += unpacker.decompress(packed[start : start + 256], _MAX_SHOWN + 1 - len(data))
+        for start in range(0, len(compressed), 256):  # in small pieces: all that comes before the damage is read
+            data += unpacker.decompress(compressed[start : start + 256], _MAX_SHOWN + 1 - len(data))
             if len(data) > _MAX_SHOWN:
                 return bytes(data[:_MAX_SHOWN]), f"longer than {_MAX_SHOWN:,} bytes: only these are shown"
     except zlib.error as error:
         if not data:
-            return packed[:_MAX_UNREADABLE], f"no gzip ({error}): shown as stored"
+            return compressed[:_MAX_UNREADABLE], f"no gzip ({error}): shown as stored"
         return bytes(data), f"damaged ({error}): only the part before the damage is shown"
     return bytes(data), "" if unpacker.eof else "cut off: only the first part is there"
 

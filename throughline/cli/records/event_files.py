@@ -87,8 +87,8 @@ def events_in(path: Path) -> Iterator[EventFound]:
     name = "<stdin>" if str(path) == "-" else str(path)
     try:
         with contextlib.ExitStack() as open_files:
-            opened: Any = _open(path, open_files)
-            stream = io.BufferedReader(opened, HEAD)
+            raw_file: Any = _open(path, open_files)
+            stream = io.BufferedReader(raw_file, HEAD)
             if sentence := sentence_of(name, stream.peek(HEAD)[:HEAD]):
                 raise UnreadableFileError(sentence)
             yield from _split(stream, name)
@@ -122,8 +122,8 @@ def _split(stream: BinaryIO, name: str) -> Iterator[EventFound]:
         if not line:
             continue
         if line.startswith(b"[") or not _is_whole(line):
-            rest = b"\n".join([line, *(each for _, each in lines)])
-            yield from _whole(rest, name, number)
+            remainder = b"\n".join([line, *(text_line for _, text_line in lines)])
+            yield from _whole(remainder, name, number)
             return
         yield EventFound(place=f"{name}:{number}", raw=line)
         break
@@ -153,8 +153,8 @@ def _whole(text: bytes, name: str, line: int) -> Iterator[EventFound]:
     if _is_whole(text):
         yield EventFound(place=name, raw=text)
         return
-    for number, each in enumerate(
+    for number, text_line in enumerate(
         text.split(b"\n"), start=line
     ):  # broken somewhere: each line is reported by its number
-        if each:
-            yield EventFound(place=f"{name}:{number}", raw=each)
+        if text_line:
+            yield EventFound(place=f"{name}:{number}", raw=text_line)

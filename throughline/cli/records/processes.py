@@ -93,8 +93,8 @@ def process_tree(
     events of its last run state.
     """
     end = ", its end not seen" if process.end_not_seen else ""
-    written = " ".join(asset.qualified_name for asset in process.outputs)
-    tree = Tree(f"[bold]{plain(process.name)}[/] [dim]{plain(written)} ({', '.join(process.operations)}{end})[/]")
+    outputs_text = " ".join(asset.qualified_name for asset in process.outputs)
+    tree = Tree(f"[bold]{plain(process.name)}[/] [dim]{plain(outputs_text)} ({', '.join(process.operations)}{end})[/]")
     names = {asset.qualified_name: asset.name for asset in process.outputs}
     for asset in process.inputs:
         parsed = " [yellow]from the statement[/]" if asset.qualified_name in process.parsed else ""
@@ -118,14 +118,14 @@ def process_tree(
 _PLAIN_COPY = ("IDENTITY",)
 
 
-def _line(edge: ColumnEdge, names: dict[str, str], by: Sequence[str]) -> str:
+def _line(edge: ColumnEdge, names: dict[str, str], decided_by: Sequence[str]) -> str:
     target = "all rows" if edge.output.column == ALL_ROWS else f"[green]{plain(edge.output.column)}[/]"
     if len(names) > 1:
         target += f" of {plain(names[edge.output.qualified_name])}"
     marks = [f"[dim]{plain(', '.join(edge.how).lower())}[/]"] if edge.how and edge.how != _PLAIN_COPY else []
     marks += ["[magenta]masked[/]"] if edge.masked else []
     marks += ["[yellow]from the statement[/]"] if edge.parsed else []
-    others = [each for each in by if each not in {"statement", "events"}]
-    marks += [f"[dim]by {', '.join(others)}[/]"] if others else []
+    other_deciders = [decider for decider in decided_by if decider not in {"statement", "events"}]
+    marks += [f"[dim]by {', '.join(other_deciders)}[/]"] if other_deciders else []
     arrow = "→" if edge.kind == EdgeKind.DIRECT else "⇢"
     return f"[green]{plain(edge.input.column)}[/] {arrow} {target}" + (f" ({', '.join(marks)})" if marks else "")

@@ -12,24 +12,31 @@ def publish_and_report(parts: Worker) -> bool:
     """Publish what is due, and print counts and the names of what changed. False where the catalog refused something or
     did not answer.
     """
-    done, waiting = publish_all(parts)
-    left = waiting - done.refused
-    out.print(f"catalog: {done.written:,} written, {done.removed:,} removed, {done.unchanged:,} unchanged")
-    for sign, process in done.changes[:_SHOWN]:
+    published, waiting = publish_all(parts)
+    number_left = waiting - published.refused
+    out.print(
+        f"catalog: {published.written:,} written, {published.removed:,} removed, {published.unchanged:,} unchanged"
+    )
+    for sign, process in published.changes[:_SHOWN]:
         out.print(f"  [{_COLOURS[sign]}]{sign}[/] {plain(process)}")
-    if (rest := done.written + done.removed - len(done.changes[:_SHOWN])) > 0:
-        remainder = f"{rest:,} more" if len(done.changes) > _SHOWN else f"the columns of {counted(rest, 'data set')}"
+    if (surplus := published.written + published.removed - len(published.changes[:_SHOWN])) > 0:
+        remainder = (
+            f"{surplus:,} more" if len(published.changes) > _SHOWN else f"the columns of {counted(surplus, 'data set')}"
+        )
         out.print(f"  and {remainder}")
-    if done.held:
-        note("shadow mode", f"{done.held:,} writes are kept from the catalog: `throughline shadow` lists them")
-    if done.refused:
-        note("refused", f"the catalog refused {counted(done.refused, 'process')}: `throughline status` shows why")
-    if done.error:
-        queue = f"{counted(left, 'process')} stay in the publish queue, and are published once the catalog answers"
-        note("catalog", f"{done.error}. Nothing is lost: {queue}")
-    elif left > 0:
+    if published.held:
+        note("shadow mode", f"{published.held:,} writes are kept from the catalog: `throughline shadow` lists them")
+    if published.refused:
+        note("refused", f"the catalog refused {counted(published.refused, 'process')}: `throughline status` shows why")
+    if published.error:
+        queue = (
+            f"{counted(number_left, 'process')} stay in the publish queue, and are published once the catalog answers"
+        )
+        note("catalog", f"{published.error}. Nothing is lost: {queue}")
+    elif number_left > 0:
         out.print(
-            f"{counted(left, 'process')} more in the publish queue: being published by another worker, or waiting for "
+            f"{counted(number_left, 'process')} more in the publish queue: "
+            "being published by another worker, or waiting for "
             "their debounce time"
         )
-    return not (done.error or done.refused)
+    return not (published.error or published.refused)

@@ -32,12 +32,12 @@ def wanted_run(text: str) -> str:
     return run_id_of(text) if text else ""
 
 
-def wanted_runs(*, since: str, before: str, job: str, run: str) -> RunFilter:
+def wanted_runs(*, since: str, before_text: str, job: str, run: str) -> RunFilter:
     """The runs that these options choose. Ends the command where a time is none, or no time lies between the two."""
-    begin, end = moment(since, "--from"), moment(before, "--to")
+    begin, end = moment(since, "--from"), moment(before_text, "--to")
     if begin and end and begin >= end:
-        whole = f": for that whole day write --to {(begin + _DAY).date()}" if begin.date() < date.max else ""
-        fail(f"no time lies between --from {since} and --to {before}{whole}", code=2)
+        hint = f": for that whole day write --to {(begin + _DAY).date()}" if begin.date() < date.max else ""
+        fail(f"no time lies between --from {since} and --to {before_text}{hint}", code=2)
     return RunFilter(since=begin, before=end, job=job, run_id=wanted_run(run))
 
 

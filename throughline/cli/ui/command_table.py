@@ -70,8 +70,8 @@ class LazyGroup(TeachingGroup):
 
     panels: ClassVar[Panels] = {}
 
-    def __init__(self, **more: Any) -> None:
-        super().__init__(**more)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self.commands = _LoadedCommands(self.panels)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

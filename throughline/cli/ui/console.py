@@ -34,8 +34,8 @@ class SafeConsole(Console):
         """The segments of a renderable, their texts made visible."""
         for segment in super().render(renderable, options):
             text = segment.text
-            shown = text if segment.control or text == "\n" else visible_lines(text)
-            yield segment if shown == text else segment._replace(text=shown)
+            visible_text = text if segment.control or text == "\n" else visible_lines(text)
+            yield segment if visible_text == text else segment._replace(text=visible_text)
 
 
 out = SafeConsole(highlight=False, soft_wrap=True)
@@ -80,13 +80,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def listed(lines: Iterable[str], most: int) -> None:
+def listed(lines: Iterable[str], limit: int) -> None:
     """Print at most so many lines (0: all), and how many are left out."""
     known_lines = list(lines)
-    for line in known_lines[: most or None]:
+    for line in known_lines[: limit or None]:
         out.print(f"  {line}")
-    if most and len(known_lines) > most:
-        out.print(f"  and {len(known_lines) - most:,} more (--most)")
+    if limit and len(known_lines) > limit:
+        out.print(f"  and {len(known_lines) - limit:,} more (--most)")
 
 
 def left_out(number: int) -> str:
@@ -144,8 +144,8 @@ def bar(title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
 def tracked(items: Iterable[T], title: str, total: int | None = None) -> Iterator[T]:
     """The same items, with a bar that advances by each."""
     with bar(title, total) as update:
-        for each in items:
-            yield each
+        for item in items:
+            yield item
             update(advance=1)
 
 
@@ -155,9 +155,9 @@ def reading_bars() -> Iterator[Callable[[str, int], None]]:
     with progress_bar() as progress:
         tasks: dict[str, TaskID] = {}
 
-        def seen(what: str, more: int) -> None:
-            if what not in tasks:
-                tasks[what] = progress.add_task(f"reading {what}", total=None)
-            progress.advance(tasks[what], more)
+        def seen(kind: str, number: int) -> None:
+            if kind not in tasks:
+                tasks[kind] = progress.add_task(f"reading {kind}", total=None)
+            progress.advance(tasks[kind], number)
 
         yield seen

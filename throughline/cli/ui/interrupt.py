@@ -18,18 +18,18 @@ INTERRUPTED = 130
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
     """An event that Ctrl-C sets. A second Ctrl-C ends the command at once, which is safe too."""
-    asked = threading.Event()
+    stop_request = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
+        if stop_request.is_set():
             signal.default_int_handler(number, frame)
-        asked.set()
+        stop_request.set()
 
-    before = signal.signal(signal.SIGINT, ask)
+    previous_handler = signal.signal(signal.SIGINT, ask)
     try:
-        yield asked
+        yield stop_request
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous_handler)
 
 
 def end_stopped(sentence: str) -> NoReturn:

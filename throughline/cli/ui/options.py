@@ -52,7 +52,7 @@ def moment(text: str, option: str) -> datetime | None:
     if not text:
         return None
     try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        parsed_time = datetime.fromisoformat(text)
+        return (parsed_time if parsed_time.tzinfo else parsed_time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):  # the latter: before the year 1 or after 9999 in UTC
         fail(f"{option} must be a time such as 2026-11-21 or 2026-11-21T13:00Z, not {text!r}", code=2)

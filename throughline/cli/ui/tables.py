@@ -31,13 +31,13 @@ def print_table(
     Columns whose titles are among `numbers` are set at the right and never folded; text is folded to what space is
     left. `notes` are lines to print below each row; the last `only_wide` columns are left out unless `wide`.
     """
-    shown = len(titles) if wide else len(titles) - only_wide
-    cells = [tuple(map(visible, row[:shown])) for row in (titles, *rows)]
+    column_count = len(titles) if wide else len(titles) - only_wide
+    cells = [tuple(map(visible, row[:column_count])) for row in (titles, *rows)]
     at_right = [title in numbers for title in cells[0]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if not wide:
         widths = _fitted(cells, at_right, widths, out.width)
-    for row, below in zip_longest(cells, ((), *notes), fillvalue=()):
+    for row, sentences in zip_longest(cells, ((), *notes), fillvalue=()):
         folds = [fold(cell, width) for cell, width in zip(row, widths, strict=True)]
         for pieces in zip_longest(*folds, fillvalue=""):
             aligned = [
@@ -45,7 +45,7 @@ def print_table(
                 for piece, width, right in zip(pieces, widths, at_right, strict=True)
             ]
             out.print(Text((" " * _GAP).join(aligned).rstrip(), style="bold" if row is cells[0] else ""))
-        for sentence in below:
+        for sentence in sentences:
             for piece in fold(visible(sentence), out.width - INDENT):
                 out.print(Text(" " * INDENT + piece, style="dim"))
 
@@ -54,19 +54,19 @@ def _fitted(cells: Sequence[Sequence[str]], at_right: Sequence[bool], widths: li
     """Widths that fit: titles of numbers are folded between words, then the widest text gives way, one by one."""
     words = [max(map(len, title.split()), default=0) for title in cells[0]]
     bodies = [max(map(len, column[1:]), default=0) for column in zip(*cells, strict=True)]
-    found = list(widths)
-    if sum(found) + _GAP * (len(found) - 1) > room:
-        found = [
+    fitted_widths = list(widths)
+    if sum(fitted_widths) + _GAP * (len(fitted_widths) - 1) > room:
+        fitted_widths = [
             max(word, body) if right else width
             for word, body, width, right in zip(words, bodies, widths, at_right, strict=True)
         ]
     texts = [index for index, right in enumerate(at_right) if not right]
-    while texts and sum(found) + _GAP * (len(found) - 1) > room:
-        widest = max(texts, key=lambda index: found[index])
-        if found[widest] <= max(_NARROWEST, words[widest]):
+    while texts and sum(fitted_widths) + _GAP * (len(fitted_widths) - 1) > room:
+        widest = max(texts, key=lambda index: fitted_widths[index])
+        if fitted_widths[widest] <= max(_NARROWEST, words[widest]):
             break
-        found[widest] -= 1
-    return found
+        fitted_widths[widest] -= 1
+    return fitted_widths
 
 
 def fold(text: str, width: int) -> list[str]:
@@ -76,12 +76,12 @@ def fold(text: str, width: int) -> list[str]:
         if len(lines[-1]) + len(piece.rstrip()) <= width:
             lines[-1] += piece
             continue
-        rest = piece
+        remainder = piece
         if lines[-1]:
             lines.append("")
-        while len(rest.rstrip()) > width:
-            lines[-1] = rest[:width]
-            rest = rest[width:]
+        while len(remainder.rstrip()) > width:
+            lines[-1] = remainder[:width]
+            remainder = remainder[width:]
             lines.append("")
-        lines[-1] = rest
+        lines[-1] = remainder
     return [line.rstrip() for line in lines]

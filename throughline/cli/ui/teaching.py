@@ -123,21 +123,21 @@ def _import_help() -> None:
 class Command(TyperCommand):
     """A command whose docstring is its help."""
 
-    def __init__(self, *args: Any, help: str | None = None, **more: Any) -> None:  # noqa: A002 - typer's own name
-        super().__init__(*args, help=shaped(help), **more)
+    def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:  # noqa: A002 - typer's own name
+        super().__init__(*args, help=shaped(help), **options)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As typer's, but the error for a wrong number says which numbers the option takes."""
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            if wanted := _number_wanted(error.param) if error.param else "":
-                error.message = f"write {wanted}"
+            if expected_number := _number_wanted(error.param) if error.param else "":
+                error.message = f"write {expected_number}"
             raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """As typer's, with arguments in capitals and without braces, as the reference pages write them."""
-        return [each.upper().strip("{").replace("}", "") for each in super().collect_usage_pieces(ctx)]
+        return [piece.upper().strip("{").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def get_params(self, ctx: Any) -> list[Any]:
         """As typer's, with `_light` parameters."""
@@ -165,9 +165,9 @@ class TeachingGroup(TyperGroup):
 class TeachingApp(typer.Typer):
     """A typer application with such commands."""
 
-    def __init__(self, *, group: type[TeachingGroup] = TeachingGroup, **more: Any) -> None:
+    def __init__(self, *, group: type[TeachingGroup] = TeachingGroup, **options: Any) -> None:
         super().__init__(
-            cls=group, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, **more
+            cls=group, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, **options
         )
 
     def add(self, name: str, function: Callable[..., None], *, panel: str | None = None) -> None:

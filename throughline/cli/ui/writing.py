@@ -24,9 +24,9 @@ def refuse_unwritable(folder: Path, todo: str) -> None:
     """End the command with exit code 2 where no file can be made in the folder, or where the folder does not exist and
     can't be made. `todo` says what to do. It leaves nothing behind.
     """
-    there = next(path for path in (folder, *folder.parents) if path.exists())
+    existing_folder = next(path for path in (folder, *folder.parents) if path.exists())
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with tempfile.TemporaryFile(dir=existing_folder):
             pass
     except OSError as error:
         fail(f"{folder} can't be written: {error.strerror or error}. {todo}", code=2)

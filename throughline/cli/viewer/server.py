@@ -61,15 +61,17 @@ class _Handler(BaseHTTPRequestHandler):
         """The page and the API, to a browser with the token or the cookie."""
         if self.headers.get("Host", "") not in self.server.hosts:
             return self._answer(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to 127.0.0.1 only.")
-        asked = urlsplit(self.path)
-        token = parse_qs(asked.query).get("token")
+        address = urlsplit(self.path)
+        token = parse_qs(address.query).get("token")
         if token:
             return self._sign_in(token[0])
         if not self._is_signed_in():
             return self._answer(HTTPStatus.FORBIDDEN, "Open the address that the command printed.")
-        query = {name: values[-1] for name, values in parse_qs(asked.query).items()}
+        query = {name: values[-1] for name, values in parse_qs(address.query).items()}
         headers = {name.lower(): value for name, value in self.headers.items()}
-        answer = self.server.service.answer(Request(path=unquote(asked.path).lstrip("/"), query=query, headers=headers))
+        answer = self.server.service.answer(
+            Request(path=unquote(address.path).lstrip("/"), query=query, headers=headers)
+        )
         return self._send(answer.status, answer.body, answer.headers)
 
     def _sign_in(self, token: str) -> None:
@@ -80,10 +82,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_signed_in(self) -> bool:
         try:
-            held = SimpleCookie(self.headers.get("Cookie", "")).get(_COOKIE)
+            cookie = SimpleCookie(self.headers.get("Cookie", "")).get(_COOKIE)
         except CookieError:
             return False
-        return held is not None and secrets.compare_digest(held.value.encode(), self.server.session.encode())
+        return cookie is not None and secrets.compare_digest(cookie.value.encode(), self.server.session.encode())
 
     def _answer(self, status: HTTPStatus, sentence: str) -> None:
         self._send(status, f"{sentence}\n".encode(), {"Content-Type": "text/plain; charset=utf-8"})

@@ -21,10 +21,13 @@ _unpack = msgspec.msgpack.Decoder(Event).decode
 def _code() -> str:
     """32 hexadecimal digits: the digest of the code that decodes events."""
     code = [path for path in files("shared.openlineage").iterdir() if path.name.endswith(".py")]
-    known = hashlib.sha256(msgspec.__version__.encode())
-    for each in (*sorted(code, key=lambda each: each.name), files("throughline.lake.bronze") / "decoded_events.py"):
-        known.update(each.read_bytes())
-    return known.hexdigest()[:32]
+    code_digest = hashlib.sha256(msgspec.__version__.encode())
+    for module_file in (
+        *sorted(code, key=lambda module_file: module_file.name),
+        files("throughline.lake.bronze") / "decoded_events.py",
+    ):
+        code_digest.update(module_file.read_bytes())
+    return code_digest.hexdigest()[:32]
 
 
 DECODER = _code()
@@ -43,11 +46,13 @@ def contents(events: DataFrame) -> DataFrame:
     """Rows of `bronze/events` that count (neither late nor ignored) with `content` and `plain`, for
     `event_of`. Texts are read only of rows without a current decoded form; an engine skips files by their values.
     """
-    by = f.col("decoded_by")
-    ours = events.where(by == DECODER).withColumn("content", f.col("decoded")).withColumn("plain", f.lit(False))
-    other_rows = events.where(by.isNull() | (by != DECODER))
+    decoder = f.col("decoded_by")
+    decoded_rows = (
+        events.where(decoder == DECODER).withColumn("content", f.col("decoded")).withColumn("plain", f.lit(False))
+    )
+    other_rows = events.where(decoder.isNull() | (decoder != DECODER))
     texts = other_rows.withColumn("content", f.col("text").cast("binary")).withColumn("plain", f.lit(True))
-    return ours.unionByName(texts)
+    return decoded_rows.unionByName(texts)
 
 
 def event_of(row: Record) -> Event:

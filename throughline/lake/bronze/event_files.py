@@ -115,9 +115,9 @@ class Reader:
         """Lines by number, None for one that is too large. A file of one event is one line, breaks or not."""
         stream = _unpacked(content) if content[:2] == _GZIP else io.BytesIO(content)
         if path.endswith(_WHOLE):
-            whole = stream.read(self.largest + 1)
-            if len(whole) <= self.largest and _is_one(whole):
-                yield 1, whole if path.endswith(_RECEIVED) else whole.strip()
+            text = stream.read(self.largest + 1)
+            if len(text) <= self.largest and _is_one(text):
+                yield 1, text if path.endswith(_RECEIVED) else text.strip()
                 return
             stream.seek(0)
         number = 0
@@ -130,9 +130,9 @@ class Reader:
             else:
                 yield number, line.strip()
 
-    def _event(self, number: int, line: bytes, written: datetime) -> Read | Broken:
+    def _event(self, number: int, line: bytes, modified: datetime) -> Read | Broken:
         try:
-            return self._archive_line(line, written)
+            return self._archive_line(line, modified)
         except (msgspec.MsgspecError, RecursionError) as error:
             if line.startswith(_ARCHIVED):
                 return _broken(number, f"not a line of the archive: {error}", line)
@@ -141,20 +141,24 @@ class Reader:
         except (Refused, ValueError) as error:
             return _broken(number, str(error), line)
         try:
-            return self._read(line, hashlib.sha256(line).hexdigest()[:32], written, None, None)
+            return self._read(line, hashlib.sha256(line).hexdigest()[:32], modified, None, None)
         except (Refused, ValueError) as error:
             return _broken(number, str(error), line)
 
-    def _archive_line(self, line: bytes, written: datetime) -> Read:
+    def _archive_line(self, line: bytes, modified: datetime) -> Read:
         """Raises MsgspecError or RecursionError when it is none, Refused when its event cannot be used, and
         _BROKEN_GZIP when its bytes are damaged.
         """
-        found = _archived(line)
-        raw = base64.b64decode(found.packed) if found.event is None and found.packed else (found.event or "").encode()
-        if found.packed and raw[:2] == _GZIP:
+        archive_line = _archived(line)
+        raw = (
+            base64.b64decode(archive_line.packed)
+            if archive_line.event is None and archive_line.packed
+            else (archive_line.event or "").encode()
+        )
+        if archive_line.packed and raw[:2] == _GZIP:
             raw = gzip.decompress(raw)
-        arrived = _moment(found.arrived) or written
-        return self._read(raw, found.digest, arrived, _moment(found.closed), found.ignored)
+        arrived = _moment(archive_line.arrived) or modified
+        return self._read(raw, archive_line.digest, arrived, _moment(archive_line.closed), archive_line.ignored)
 
     def _read(self, raw: bytes, digest: str, arrived: datetime, closed: datetime | None, ignored: str | None) -> Read:
         event = decode(raw)
@@ -177,27 +181,27 @@ def _unpacked(content: bytes) -> io.BytesIO | gzip.GzipFile:
     """The unpacked bytes: all at once if the file is complete and small enough, since GzipFile takes three times as
     long for the many small members of an archive; else in pieces, so that everything before a break is read.
     """
-    whole = _members(content)
-    return gzip.GzipFile(fileobj=io.BytesIO(content)) if whole is None else io.BytesIO(whole)
+    decompressed = _members(content)
+    return gzip.GzipFile(fileobj=io.BytesIO(content)) if decompressed is None else io.BytesIO(decompressed)
 
 
 def _members(content: bytes) -> bytes | None:
     """The contents of all members of a gzip file (RFC 1952); None if they are too large or one is damaged."""
-    found, size, at = [], 0, 0
-    while at < len(content):
+    pieces, size, position = [], 0, 0
+    while position < len(content):
         member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        while not member.eof and size <= _AT_ONCE and at < len(content):
-            piece = content[at : at + _BITE]
+        while not member.eof and size <= _AT_ONCE and position < len(content):
+            piece = content[position : position + _BITE]
             try:
-                found.append(member.decompress(piece))
+                pieces.append(member.decompress(piece))
             except zlib.error:
                 return None
-            size += len(found[-1])
-            at += len(piece)
+            size += len(pieces[-1])
+            position += len(piece)
         if not member.eof:
             return None
-        at -= len(member.unused_data)
-    return b"".join(found)
+        position -= len(member.unused_data)
+    return b"".join(pieces)
 
 
 def _broken(number: int, reason: str, line: bytes) -> Broken:

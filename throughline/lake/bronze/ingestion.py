@@ -78,10 +78,15 @@ def _new_files(lake: Lake, sources: Sequence[str], batch: int) -> DataFrame:
                 raise
     if not listed:
         return lake.session.createDataFrame([], "path string, length bigint, modified timestamp")
-    read = lake.read(FILES).where(f.col("batch") != batch).select("path", "length", "modified")
+    known_files = lake.read(FILES).where(f.col("batch") != batch).select("path", "length", "modified")
     name = f.element_at(f.split("path", "/"), -1)
     visible = ~name.startswith("_") & ~name.startswith(".")
-    return union_of(*listed).where(visible).distinct().join(read, on=["path", "length", "modified"], how="left_anti")
+    return (
+        union_of(*listed)
+        .where(visible)
+        .distinct()
+        .join(known_files, on=["path", "length", "modified"], how="left_anti")
+    )
 
 
 def _parsed(lake: Lake, files: DataFrame, reader: Reader) -> DataFrame:
@@ -109,34 +114,34 @@ def _by_size(files: DataFrame) -> DataFrame:
 def _lines(reader: Reader, files: Iterator[Record]) -> Iterator[Row]:
     """The events and the broken lines of files."""
     for file in files:
-        for found in reader.read(file.path, file.content, moment(file.modified)):
-            if isinstance(found, Broken):
-                yield {"path": file.path, "line": found.line, "reason": found.reason, "text": found.text}
+        for line_read in reader.read(file.path, file.content, moment(file.modified)):
+            if isinstance(line_read, Broken):
+                yield {"path": file.path, "line": line_read.line, "reason": line_read.reason, "text": line_read.text}
             else:
-                yield _event_row(file.path, found)
+                yield _event_row(file.path, line_read)
 
 
-def _event_row(path: str, found: Read) -> Row:
-    event = found.event
-    counts = not found.late and found.ignored is None
+def _event_row(path: str, line_read: Read) -> Row:
+    event = line_read.event
+    counts = not line_read.late and line_read.ignored is None
     decoded = kept(event) if counts else None
     return {
         "path": path,
         "day": event.time.astimezone(UTC).date(),
         "run_id": event.run_id,
-        "digest": found.digest,
+        "digest": line_read.digest,
         "event_time": event.time,
         "event_type": event.type,
-        "parent": found.parent,
+        "parent": line_read.parent,
         "job": event.body.job.name if event.body else "",
-        "arrived": found.arrived,
-        "late": found.late,
-        "ignored": found.ignored,
-        "size": found.size,
-        "text": found.text,
+        "arrived": line_read.arrived,
+        "late": line_read.late,
+        "ignored": line_read.ignored,
+        "size": line_read.size,
+        "text": line_read.text,
         "decoded": decoded,
         "decoded_by": DECODER if decoded or not counts else None,
-        "has_quality": found.has_quality,
+        "has_quality": line_read.has_quality,
     }
 
 
@@ -159,7 +164,7 @@ def _once(parsed: DataFrame, repeated: DataFrame) -> DataFrame:
     events = parsed.where("line is null").drop("line", "reason")
     first = ("event_time", "event_type", "parent", "job", "size", "text", "has_quality")
     accepted = f.col("ignored").isNull()
-    again = (
+    repeated_rows = (
         events.join(repeated, list(_KEYS), "left_semi")
         .groupBy(*_KEYS)
         .agg(
@@ -172,4 +177,4 @@ def _once(parsed: DataFrame, repeated: DataFrame) -> DataFrame:
             f.min("path").alias("path"),
         )
     )
-    return events.join(repeated, list(_KEYS), "left_anti").unionByName(again)
+    return events.join(repeated, list(_KEYS), "left_anti").unionByName(repeated_rows)

@@ -43,10 +43,10 @@ def stream(
     `largest`: the bytes of the largest row; `weigh`: the largest column of the result.
     """
     rows.sparkSession.conf.set(_RECORDS, str(records_for(largest)))
-    found = schema_of(schema)
+    arrow_schema = schema_of(schema)
 
-    def batches(given: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        return through(given, work, found, weigh=weigh)
+    def batches(arrow_batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        return through(arrow_batches, work, arrow_schema, weigh=weigh)
 
     return rows.mapInArrow(batches, schema)
 
@@ -84,9 +84,9 @@ def grouped(rows: Iterable[Record], *keys: str) -> Iterator[tuple[Any, Iterator[
     skipped. Raises OutOfOrderError.
     """
     last: Any = None
-    for found, own in groupby(rows, key=attrgetter(*keys)):
-        last = following(found, last)
-        yield found, own
+    for key, key_rows in groupby(rows, key=attrgetter(*keys)):
+        last = following(key, last)
+        yield key, key_rows
 
 
 def following(key: Any, last: Any) -> Any:

@@ -33,9 +33,9 @@ def _kind(*names: str) -> Callable[..., Record]:
     return msgspec.defstruct("Record", names, frozen=True, gc=False)
 
 
-def batch_of(found: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
+def batch_of(row_dicts: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
     """These rows as a batch. A struct may be given as a tuple, in the order of its fields."""
-    columns = [pa.array(list(map(dict.get, found, repeat(field.name))), field.type) for field in schema]
+    columns = [pa.array(list(map(dict.get, row_dicts, repeat(field.name))), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -52,21 +52,21 @@ def cells(column: pa.Array) -> list[Any]:
         return _numbers(column)
     if any(fits(kind) for fits in _OBJECTS):
         return _objects(column)
-    found: list[Any] = column.to_pylist()
-    return found
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 _OBJECTS = (types.is_string, types.is_binary, types.is_boolean, types.is_large_string, types.is_large_binary)
 
 
 def _objects(column: pa.Array) -> list[Any]:
-    found: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
-    return found
+    values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+    return values
 
 
 def _numbers(column: pa.Array) -> list[Any]:
     """NumPy would convert a column with nulls to floats."""
     if not column.null_count:
         return _objects(column)
-    found = _objects(column.fill_null(0))
-    return [number if there else None for number, there in zip(found, _objects(column.is_valid()), strict=True)]
+    numbers = _objects(column.fill_null(0))
+    return [number if is_valid else None for number, is_valid in zip(numbers, _objects(column.is_valid()), strict=True)]

@@ -16,5 +16,5 @@ def together(engine: Engine, *works: Callable[[], T]) -> tuple[T, ...]:
     At most one of them may use `arrow.stream`: the rows per batch are a setting of the whole session.
     """
     with ThreadPoolExecutor(len(works)) as pool:
-        begun = [pool.submit(engine.in_thread(work)) for work in works]
-        return tuple(each.result() for each in begun)
+        futures = [pool.submit(engine.in_thread(work)) for work in works]
+        return tuple(future.result() for future in futures)

@@ -22,14 +22,14 @@ def engine_of(session: SparkSession) -> Engine:
 
 
 @contextmanager
-def opened(how: Local, engine: str = EngineName.spark) -> Iterator[SparkSession]:
+def opened(local: Local, engine: str = EngineName.spark) -> Iterator[SparkSession]:
     """A session on `spark` or `sail` (see `sail_session`). For Spark, JAVA_HOME or the path must name a Java."""
     if engine == EngineName.sail:
-        with sail_session(how) as session:
+        with sail_session(local) as session:
             yield session
         return
-    with output_of_jvm(how.log):
-        session = local_session(how)
+    with output_of_jvm(local.log):
+        session = local_session(local)
     try:
         yield session
     finally:
@@ -43,7 +43,7 @@ def output_of_jvm(log: str) -> Iterator[None]:
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    ours = {stream: os.dup(stream) for stream in (_STDOUT, _STDERR)}
+    saved_streams = {stream: os.dup(stream) for stream in (_STDOUT, _STDERR)}
     if log:
         target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(target, _STDERR)
@@ -52,6 +52,6 @@ def output_of_jvm(log: str) -> Iterator[None]:
     try:
         yield
     finally:
-        for stream, own in ours.items():
-            os.dup2(own, stream)
-            os.close(own)
+        for stream, descriptor in saved_streams.items():
+            os.dup2(descriptor, stream)
+            os.close(descriptor)

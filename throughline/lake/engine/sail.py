@@ -39,17 +39,17 @@ _FILE = "file:"
 
 
 @contextmanager
-def sail_session(how: Local) -> Iterator[SparkSession]:
-    """A session on a server in this process; of `how` it uses `cores` and `scratch`. Delta is built in.
+def sail_session(local: Local) -> Iterator[SparkSession]:
+    """A session on a server in this process; of `local` it uses `cores` and `scratch`. Delta is built in.
 
     Settings are environment variables (https://docs.lakesail.com/sail/latest/reference/configuration), read when the
     server is created. Afterwards PySpark 3.5 can reach no other engine in this process. Raises ModuleNotFoundError
     where pysail is missing.
     """
-    os.environ |= _SETTINGS | {"SAIL_EXECUTION__DEFAULT_PARALLELISM": str(how.cores)}
-    if how.scratch:
-        Path(how.scratch).mkdir(parents=True, exist_ok=True)  # Sail makes the last folder alone
-        os.environ["SAIL_RUNTIME__TEMPORARY_FILES__PATHS"] = f'["{how.scratch}"]'
+    os.environ |= _SETTINGS | {"SAIL_EXECUTION__DEFAULT_PARALLELISM": str(local.cores)}
+    if local.scratch:
+        Path(local.scratch).mkdir(parents=True, exist_ok=True)  # Sail makes the last folder alone
+        os.environ["SAIL_RUNTIME__TEMPORARY_FILES__PATHS"] = f'["{local.scratch}"]'
     os.environ.setdefault("RUST_LOG", "error")
     from pysail.spark import (  # type: ignore[import-untyped]  # noqa: PLC0415 - no types; needed for this engine alone
         SparkConnectServer,
@@ -116,8 +116,8 @@ class SailEngine:
         """See `Engine`. The schema is given without comments: Sail fails to combine columns when only one of them has a
         comment.
         """
-        bare = StructType([StructField(field.name, field.dataType) for field in schema.fields])
-        return self.session.read.schema(bare).format("delta").load(place)
+        bare_schema = StructType([StructField(field.name, field.dataType) for field in schema.fields])
+        return self.session.read.schema(bare_schema).format("delta").load(place)
 
     def aside(self, place: str, rows: DataFrame) -> DataFrame:
         """See `Engine`. The schema comes from the files: asking `rows` for it would plan them again. Sail writes no
@@ -131,17 +131,17 @@ class SailEngine:
         """See `Engine`. Listed by Python, with names and times as Hadoop reports them; Sail reads each file whole for
         it and names it differently.
         """
-        found = [
+        file_rows = [
             (f"{_FILE}{path}", status.st_size, _modified(status))
             for path, status in files_below(_local(folder).absolute())
         ]
-        return self.session.createDataFrame(found, "path string, length bigint, modified timestamp")
+        return self.session.createDataFrame(file_rows, "path string, length bigint, modified timestamp")
 
     def contents(self, paths: list[str]) -> DataFrame:
         """See `Engine`. Read by Python: Sail reads a file twice that lies where it splits the work."""
-        found = [(path, _modified(_local(path).stat())) for path in paths]
-        given = self.session.createDataFrame(found, "path string, modificationTime timestamp")
-        return given.mapInArrow(_read, "path string, modificationTime timestamp, content binary")
+        file_rows = [(path, _modified(_local(path).stat())) for path in paths]
+        file_table = self.session.createDataFrame(file_rows, "path string, modificationTime timestamp")
+        return file_table.mapInArrow(_read, "path string, modificationTime timestamp, content binary")
 
     def in_order(self, rows: DataFrame, by: Sequence[str], then: Sequence[str], keep: Sequence[str]) -> DataFrame:
         """See `Engine`. Sail drops a sort that nothing in the plan needs; numbering the rows needs it. `grouped` checks

@@ -21,7 +21,7 @@ NEEDED = {
 }
 """What the tables' meaning needs; set on any session that the lake is given."""
 
-_LATER = " ".join(
+_JIT_OPTIONS = " ".join(
     f"-XX:Tier4{name}Threshold={number}"
     for name, number in {"Invocation": 50_000, "MinInvocation": 6_000, "Compile": 150_000, "BackEdge": 400_000}.items()
 )
@@ -62,7 +62,7 @@ class Local:
 
     def configuration(self) -> dict[str, str]:
         """The properties of such a session."""
-        found = {
+        properties = {
             "spark.master": f"local[{self.cores}]",
             "spark.app.name": "throughline-lake",
             "spark.ui.enabled": "false",
@@ -71,7 +71,7 @@ class Local:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": self.memory,
-            "spark.driver.extraJavaOptions": f"-XX:+Use{'Serial' if self.cores == 1 else 'Parallel'}GC {_LATER}",
+            "spark.driver.extraJavaOptions": f"-XX:+Use{'Serial' if self.cores == 1 else 'Parallel'}GC {_JIT_OPTIONS}",
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.shuffle.partitions": str(_PIECES * self.cores),
             "spark.sql.adaptive.advisoryPartitionSizeInBytes": _PIECE,
@@ -85,23 +85,23 @@ class Local:
             "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[3]),
         }
         if self.brief:
-            found |= {
+            properties |= {
                 "spark.driver.extraJavaOptions": _QUICK_START,
                 "spark.sql.shuffle.partitions": str(self.cores),
                 "spark.default.parallelism": str(self.cores),
                 "spark.databricks.delta.snapshotPartitions": "1",
             }
         if self.scratch:
-            found |= {"spark.local.dir": self.scratch, "spark.sql.warehouse.dir": f"{self.scratch}/warehouse"}
+            properties |= {"spark.local.dir": self.scratch, "spark.sql.warehouse.dir": f"{self.scratch}/warehouse"}
         if self.delta_package:
-            found |= DELTA | {"spark.jars.packages": self.delta_package}
-        return {name: value for name, value in found.items() if value} | NEEDED | dict(self.more)
+            properties |= DELTA | {"spark.jars.packages": self.delta_package}
+        return {name: value for name, value in properties.items() if value} | NEEDED | dict(self.more)
 
 
-def local_session(how: Local) -> SparkSession:
-    """A session as `how` asks for. Java must be found by JAVA_HOME or on the path."""
+def local_session(local: Local) -> SparkSession:
+    """A session as `local` asks for. Java must be found by JAVA_HOME or on the path."""
     builder: Any = SparkSession.builder
-    for name, value in how.configuration().items():
+    for name, value in local.configuration().items():
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

@@ -82,8 +82,8 @@ class SparkEngine:
 
     def in_thread(self, work: Callable[[], T]) -> Callable[[], T]:
         """See `Engine`. The thread inherits this one's local properties, so that a job group can be cancelled."""
-        found: Callable[[], T] = inheritable_thread_target(work)
-        return found
+        target: Callable[[], T] = inheritable_thread_target(work)
+        return target
 
     def _path(self, place: str) -> Any:
         java: Any = self.session.sparkContext._jvm  # noqa: SLF001 - the only way to Hadoop's file systems
@@ -104,6 +104,6 @@ def _keep(java: Any, name: str) -> None:
     Spark 3.5 then looks through all its jars.
     """
     for part in name.split("."):
-        found = getattr(java, part)
-        vars(java)[part] = found
-        java = found
+        java_part = getattr(java, part)
+        vars(java)[part] = java_part
+        java = java_part

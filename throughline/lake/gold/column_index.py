@@ -34,10 +34,10 @@ class Nodes:
 
     def find(self, asset: str, column: str) -> int | None:
         """The node of a column; None when there is none."""
-        here, called = _place(self.assets, asset), _place(self.columns, column)
-        if here is None or called is None:
+        asset_place, called = _place(self.assets, asset), _place(self.columns, column)
+        if asset_place is None or called is None:
             return None
-        begin, end = np.searchsorted(self.asset, [here, here + 1])
+        begin, end = np.searchsorted(self.asset, [asset_place, asset_place + 1])
         place = int(begin + np.searchsorted(self.column[begin:end], called))
         return place if place < end and self.column[place] == called else None
 
@@ -81,16 +81,16 @@ class Columns:
         pairs, ends = np.unique(asset * len(columns) + column, return_inverse=True)
         nodes = Nodes(assets=assets, columns=columns, asset=pairs // len(columns), column=pairs % len(columns))
         process, processes = _numbered(edges["process"])
-        above, below = _into_each(nodes)
-        inner = np.zeros(len(above), dtype=bool)
+        upper_nodes, lower_nodes = _into_each(nodes)
+        inner = np.zeros(len(upper_nodes), dtype=bool)
         return cls(
             nodes=nodes,
-            start=np.concatenate((ends[: len(edges)], above)),
-            end=np.concatenate((ends[len(edges) :], below)),
+            start=np.concatenate((ends[: len(edges)], upper_nodes)),
+            end=np.concatenate((ends[len(edges) :], lower_nodes)),
             direct=np.concatenate((edges["direct"].to_numpy(dtype=bool), inner)),
             masked=np.concatenate((edges["masked"].to_numpy(dtype=bool), inner)),
             opaque=np.concatenate((edges["opaque"].to_numpy(dtype=bool), inner)),
-            process=np.concatenate((process, np.full(len(above), len(processes)))),
+            process=np.concatenate((process, np.full(len(upper_nodes), len(processes)))),
             processes=np.append(processes, ""),
         )
 
@@ -104,9 +104,9 @@ class Columns:
         """Of the edges that carry values, masked ones too."""
         return self.graph if self.direct.all() else self.graph_of(self.direct)
 
-    def graph_of(self, kept: npt.NDArray[np.bool_]) -> Graph:
+    def graph_of(self, mask: npt.NDArray[np.bool_]) -> Graph:
         """Of some edges."""
-        return Graph.of(self.start[kept], self.end[kept], len(self.nodes))
+        return Graph.of(self.start[mask], self.end[mask], len(self.nodes))
 
 
 def _numbered(*sides: "pd.Series[Any]") -> tuple[Ints, Names]:
@@ -122,12 +122,12 @@ def _place(names: Names, name: str) -> int | None:
 
 def _into_each(nodes: Nodes) -> tuple[Ints, Ints]:
     """Edges from all rows of a data set to each of its columns; the empty name is the first of all."""
-    whole = np.flatnonzero(nodes.column == _place(nodes.columns, ALL_ROWS)) if len(nodes) else _NO_NODES
-    after = np.searchsorted(nodes.asset, nodes.asset[whole], side="right")
-    counts = after - whole - 1
-    above = np.repeat(whole, counts)
-    within = np.arange(len(above)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return above, above + 1 + within
+    row_nodes = np.flatnonzero(nodes.column == _place(nodes.columns, ALL_ROWS)) if len(nodes) else _NO_NODES
+    ends = np.searchsorted(nodes.asset, nodes.asset[row_nodes], side="right")
+    counts = ends - row_nodes - 1
+    upper_nodes = np.repeat(row_nodes, counts)
+    offsets = np.arange(len(upper_nodes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return upper_nodes, upper_nodes + 1 + offsets
 
 
 _NO_NODES: Ints = np.empty(0, dtype=np.int64)

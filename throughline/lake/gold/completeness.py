@@ -102,33 +102,36 @@ def write_completeness(
     datasets: tuple[LinkedDataset, ...],
     catalog_documentations: Mapping[AssetKey, CatalogDocumentation],
     *,
-    at: datetime,
+    measured_at: datetime,
     rules: ScoreRules = DEFAULT_RULES,
 ) -> None:
     """Write the scores of these data sets, and a row of the trend. `catalog_documentations`: what the catalog holds of
-    those that it has. `at`: when that was read; aware.
+    those that it has. `measured_at`: when that was read; aware.
     """
-    rows = [_row(dataset, catalog_documentations.get(dataset.key), at=at, rules=rules) for dataset in datasets]
-    _put(lake, COMPLETENESS, rows, whole=True)
-    _put(lake, COMPLETENESS_TREND, [_whole(rows, datasets, at)], whole=False)
+    rows = [
+        _row(dataset, catalog_documentations.get(dataset.key), measured_at=measured_at, rules=rules)
+        for dataset in datasets
+    ]
+    _put(lake, COMPLETENESS, rows, replaces_all=True)
+    _put(lake, COMPLETENESS_TREND, [_whole(rows, datasets, measured_at)], replaces_all=False)
 
 
-def trend(lake: Lake, *, most: int = MAX_SHOWN_MEASUREMENTS) -> list[dict[str, Any]]:
+def trend(lake: Lake, *, limit: int = MAX_SHOWN_MEASUREMENTS) -> list[dict[str, Any]]:
     """The last measurements, the oldest of them first."""
-    rows = lake.read(COMPLETENESS_TREND).withColumn("at", f.unix_micros("at")).orderBy(f.desc("at")).limit(most)
+    rows = lake.read(COMPLETENESS_TREND).withColumn("at", f.unix_micros("at")).orderBy(f.desc("at")).limit(limit)
     return [{**row.asDict(), "at": moment(row["at"])} for row in reversed(rows.collect())]
 
 
-def most_gain(lake: Lake, *, most: int = MAX_SHOWN_DATASETS) -> list[dict[str, Any]]:
+def most_gain(lake: Lake, *, limit: int = MAX_SHOWN_DATASETS) -> list[dict[str, Any]]:
     """The data sets whose documentation would raise the score in all most: those with the lowest score, of equal ones
     those that more processes read.
     """
     rows = lake.read(COMPLETENESS).where("score < 1")
-    return [row.asDict() for row in rows.orderBy("score", f.desc("readers"), "qualified_name").limit(most).collect()]
+    return [row.asDict() for row in rows.orderBy("score", f.desc("readers"), "qualified_name").limit(limit).collect()]
 
 
 def _row(
-    dataset: LinkedDataset, documented: CatalogDocumentation | None, *, at: datetime, rules: ScoreRules
+    dataset: LinkedDataset, documented: CatalogDocumentation | None, *, measured_at: datetime, rules: ScoreRules
 ) -> dict[str, Any]:
     held_catalog_documentation = documented or _ABSENT
     known_catalog_documentation = CatalogDocumentation(
@@ -150,18 +153,18 @@ def _row(
         "score": score(known_catalog_documentation, rules),
         "lacks": [str(part) for part in lacking(known_catalog_documentation, rules)],
         "traced": dataset.traced / dataset.columns if dataset.columns else None,
-        "fresh": None if dataset.written is None else at - dataset.written <= rules.fresh_within,
+        "fresh": None if dataset.written is None else measured_at - dataset.written <= rules.fresh_within,
         "readers": dataset.readers,
     }
 
 
-def _whole(rows: list[dict[str, Any]], datasets: tuple[LinkedDataset, ...], at: datetime) -> dict[str, Any]:
+def _whole(rows: list[dict[str, Any]], datasets: tuple[LinkedDataset, ...], measured_at: datetime) -> dict[str, Any]:
     """The row of the trend for these rows."""
-    written = [row["fresh"] for row in rows if row["fresh"] is not None]
+    freshness = [row["fresh"] for row in rows if row["fresh"] is not None]
     columns = sum(dataset.columns for dataset in datasets)
     flags = {name: sum(row[name] for row in rows) for name in ("held", "described", "owned", "tagged")}
     return {
-        "at": at,
+        "at": measured_at,
         "assets": len(rows),
         **flags,
         "with_columns": sum(row["columns"] > 0 for row in rows),
@@ -169,10 +172,10 @@ def _whole(rows: list[dict[str, Any]], datasets: tuple[LinkedDataset, ...], at: 
         "described_columns": sum(row["described_columns"] for row in rows),
         "score": sum(row["score"] for row in rows) / len(rows) if rows else 0.0,
         "traced": sum(dataset.traced for dataset in datasets) / columns if columns else None,
-        "fresh": sum(written) / len(written) if written else None,
+        "fresh": sum(freshness) / len(freshness) if freshness else None,
     }
 
 
-def _put(lake: Lake, table: Table, rows: list[dict[str, Any]], *, whole: bool) -> None:
+def _put(lake: Lake, table: Table, rows: list[dict[str, Any]], *, replaces_all: bool) -> None:
     values = [tuple(row[name] for name in table.names) for row in rows]
-    lake.put(table, lake.session.createDataFrame(values, table.struct()), batch=0, whole=whole)
+    lake.put(table, lake.session.createDataFrame(values, table.struct()), batch=0, is_complete=replaces_all)

@@ -27,8 +27,8 @@ _FAILED = ("FAIL", "ABORT")
 
 def write_coverage(lake: Lake, *, batch: int) -> int:
     """Recompute `coverage`. Returns how many rows changed."""
-    counts = {each: f.coalesce(f.sum(each), f.lit(0)) for each in _COUNTS}
-    flags = {each: f.max((f.col("level") == "asset") & f.col(each)) for each in _FLAGS}
+    counts = {name: f.coalesce(f.sum(name), f.lit(0)) for name in _COUNTS}
+    flags = {name: f.max((f.col("level") == "asset") & f.col(name)) for name in _FLAGS}
     ratio = f.when(f.col("columns") > 0, f.col("traced") / f.col("columns")).when(
         f.col("assets") > 0, f.col("linked") / f.col("assets")
     )
@@ -36,8 +36,8 @@ def write_coverage(lake: Lake, *, batch: int) -> int:
         assets = _at(_assets(lake, newest), asset="qualified_name", store="store")
         runs = _at(_runs(lake), owner="job_namespace", job=f.concat_ws("/", "job_namespace", "application"))
         levels = union_of(assets, runs).groupBy("level", "name")
-        rows = levels.agg(*(value.alias(each) for each, value in (counts | flags).items()))
-        return lake.put(COVERAGE, rows.withColumn("score", ratio), batch=batch, whole=True)
+        rows = levels.agg(*(value.alias(name) for name, value in (counts | flags).items()))
+        return lake.put(COVERAGE, rows.withColumn("score", ratio), batch=batch, is_complete=True)
 
 
 def _newest(lake: Lake) -> DataFrame:
@@ -61,7 +61,7 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
     """
     assets = lake.read(ASSETS).select("qualified_name", "type", f.lit(True).alias("named"))
     linked = linked_assets(lake).select("qualified_name", f.col("type").alias("linked_type"), "written")
-    both = (
+    joined_rows = (
         union_of(assets, linked, _columns(lake, newest), _tests(lake))
         .groupBy("qualified_name")
         .agg(
@@ -91,7 +91,7 @@ def _assets(lake: Lake, newest: DataFrame) -> DataFrame:
         "failing": f.col("failing"),
     }
     scheme = f.regexp_extract("qualified_name", r"^([A-Za-z0-9+.-]+://[^/?]*)", 1)
-    return both.select(
+    return joined_rows.select(
         "qualified_name",
         f.when(scheme != "", scheme).otherwise(kind).alias("store"),
         *(value.cast("bigint").alias(name) for name, value in number.items()),
@@ -132,7 +132,7 @@ def _columns(lake: Lake, newest: DataFrame) -> DataFrame:
 
 def _runs(lake: Lake) -> DataFrame:
     """A row for each job with counts of the runs that moved data or should have."""
-    failed = reduce(lambda column, other: column | other, (f.col("ended").eqNullSafe(each) for each in _FAILED))
+    failed = reduce(lambda column, other: column | other, (f.col("ended").eqNullSafe(outcome) for outcome in _FAILED))
     translated = f.col("outcome").eqNullSafe("translated")
     number = {
         "runs": f.lit(1),
@@ -168,10 +168,12 @@ def write_schema_changes(lake: Lake, *, batch: int, since: int) -> int:
     rows = lake.live(SCHEMAS)
     if lake.exists(SCHEMA_CHANGES):
         news = lake.changed(SCHEMAS, since).select("qualified_name").distinct()
-        with lake.kept("schemas_touched", news) as touched:
-            rows = rows.join(touched, "qualified_name", "left_semi")
-            rest = lake.read(SCHEMA_CHANGES).select(*_CHANGE).join(touched, "qualified_name", "left_anti")
-            return _put_changes(lake, rest.unionByName(_differing(rows)), batch=batch)
+        with lake.kept("schemas_touched", news) as touched_assets:
+            rows = rows.join(touched_assets, "qualified_name", "left_semi")
+            untouched_rows = (
+                lake.read(SCHEMA_CHANGES).select(*_CHANGE).join(touched_assets, "qualified_name", "left_anti")
+            )
+            return _put_changes(lake, untouched_rows.unionByName(_differing(rows)), batch=batch)
     return _put_changes(lake, _differing(rows), batch=batch)
 
 
@@ -179,16 +181,18 @@ def _put_changes(lake: Lake, rows: DataFrame, *, batch: int) -> int:
     hit = lake.read(IMPACT).groupBy(f.col("source").alias("qualified_name"), f.col("source_column").alias("column"))
     counts = hit.agg(f.count("*").alias("downstream"))
     fresh_rows = rows.join(counts, ["qualified_name", "column"], "left").fillna(0, ["downstream"])
-    return lake.put(SCHEMA_CHANGES, fresh_rows, batch=batch, whole=True)
+    return lake.put(SCHEMA_CHANGES, fresh_rows, batch=batch, is_complete=True)
 
 
 def _differing(rows: DataFrame) -> DataFrame:
     """The differences between each row of `schemas` and the next of its data set; `fresh` has all active rows of these.
     For data sets that are written only the writers' rows count, since a reader may read only some columns.
     """
-    ever = f.max("written").over(Window.partitionBy("qualified_name"))
+    last_written = f.max("written").over(Window.partitionBy("qualified_name"))
     order = Window.partitionBy("qualified_name").orderBy("at", "run_id")
-    seen_rows = rows.withColumn("ever", ever).where("written = ever").withColumn("was", f.lag("fields").over(order))
+    seen_rows = (
+        rows.withColumn("ever", last_written).where("written = ever").withColumn("was", f.lag("fields").over(order))
+    )
     changed = seen_rows.where("was is not null and was != fields")
     keys = ["qualified_name", "at", "run_id", "column"]
     rows_before, rows_after = (
@@ -197,7 +201,7 @@ def _differing(rows: DataFrame) -> DataFrame:
         .agg(f.min("one.type").alias(name))
         for side, name in (("was", "before"), ("fields", "after"))
     )
-    each = rows_before.join(rows_after, keys, "full")
+    joined_rows = rows_before.join(rows_after, keys, "full")
     kind = f.when(f.col("before").isNull(), "added").when(f.col("after").isNull(), "removed").otherwise("retyped")
-    differing = each.where(~f.col("before").eqNullSafe(f.col("after"))).withColumn("change", kind)
+    differing = joined_rows.where(~f.col("before").eqNullSafe(f.col("after"))).withColumn("change", kind)
     return differing.select(*_CHANGE)

@@ -25,15 +25,19 @@ _ROWS = struct(CURRENT.content)
 
 def add_all_up(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
     """Update `lineage_current` from silver. Returns how many processes changed."""
-    with lake.kept("processes_touched", _touched(lake, meaning, since)) as touched:
-        if touched.isEmpty():
+    with lake.kept("processes_touched", _touched(lake, meaning, since)) as touched_processes:
+        if touched_processes.isEmpty():
             return 0
-        rows = _that_count(contributions(lake, touched), meaning)
+        rows = _that_count(contributions(lake, touched_processes), meaning)
         ordered = lake.engine.in_order(rows, ("process",), ("application_run", "digest"), keep=rows.columns)
-        found = stream(
-            ordered, partial(_processes, meaning), _ROWS, largest=largest_content(lake, touched), weigh="content"
+        process_rows = stream(
+            ordered,
+            partial(_processes, meaning),
+            _ROWS,
+            largest=largest_content(lake, touched_processes),
+            weigh="content",
         )
-        return lake.put(CURRENT, found, batch=batch, scope=touched)
+        return lake.put(CURRENT, process_rows, batch=batch, scope=touched_processes)
 
 
 def _touched(lake: Lake, meaning: Meaning, since: int) -> DataFrame:
@@ -42,12 +46,12 @@ def _touched(lake: Lake, meaning: Meaning, since: int) -> DataFrame:
     of_runs = lake.read(CONTRIBUTIONS).join(runs, "application_run", "left_semi")
     rows = lake.changed(CONTRIBUTIONS, since).select("process").union(of_runs.select("process"))
     if meaning.as_of:
-        due = lake.live(CURRENT).where(f.col("revisit") <= f.lit(meaning.as_of))
-        rows = rows.union(due.select("process"))
+        due_rows = lake.live(CURRENT).where(f.col("revisit") <= f.lit(meaning.as_of))
+        rows = rows.union(due_rows.select("process"))
     return rows.distinct()
 
 
-def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
+def contributions(lake: Lake, touched_processes: DataFrame) -> DataFrame:
     """The contributions to these processes, with the times and ends of their application runs."""
     facts = lake.read(RUNS).select(
         f.col("run_id").alias("application_run"),
@@ -55,7 +59,7 @@ def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
         f.col("last").alias("app_last"),
         "ended",
     )
-    contributions = lake.live(CONTRIBUTIONS).where("not eliminated").join(touched, "process", "left_semi")
+    contributions = lake.live(CONTRIBUTIONS).where("not eliminated").join(touched_processes, "process", "left_semi")
     return contributions.select("process", "application_run", "digest", "first", "last", "content").join(
         facts, "application_run", "left"
     )
@@ -63,20 +67,21 @@ def contributions(lake: Lake, touched: DataFrame) -> DataFrame:
 
 def linked_assets(lake: Lake) -> DataFrame:
     """The inputs and outputs of the current lineage, with their `process`, and whether it has `written` them."""
-    sides = f.concat(_side("inputs", written=False), _side("outputs", written=True))
+    sides = f.concat(_side("inputs", is_written=False), _side("outputs", is_written=True))
     return lake.live(CURRENT).select("process", f.explode(sides).alias("one")).select("process", "one.*")
 
 
-def _side(name: str, *, written: bool) -> Column:
+def _side(name: str, *, is_written: bool) -> Column:
     columns = ("qualified_name", "type")
     return f.transform(
-        name, lambda each: f.struct(*(each[name].alias(name) for name in columns), f.lit(written).alias("written"))
+        name,
+        lambda element: f.struct(*(element[name].alias(name) for name in columns), f.lit(is_written).alias("written")),
     )
 
 
-def largest_content(lake: Lake, touched: DataFrame) -> int | None:
+def largest_content(lake: Lake, touched_processes: DataFrame) -> int | None:
     """The size in bytes of the largest contribution to these processes, superseded or not."""
-    contributions = lake.read(CONTRIBUTIONS).join(touched, "process", "left_semi")
+    contributions = lake.read(CONTRIBUTIONS).join(touched_processes, "process", "left_semi")
     return lake.engine.largest(contributions, f.length("content"))
 
 
@@ -87,12 +92,12 @@ def _that_count(rows: DataFrame, meaning: Meaning) -> DataFrame:
     run = Window.partitionBy("process", "application_run")
     began = f.least(f.min("first").over(run), f.col("app_first"))
     rows = rows.withColumn("since", f.struct(began.alias("began"), f.col("application_run")))
-    over = f.col("ended") == "COMPLETE"
+    is_over = f.col("ended") == "COMPLETE"
     if meaning.as_of:
         last = f.greatest(f.max("last").over(run), f.col("app_last"))
         rows = rows.withColumn("spoke", last)
-        over |= f.col("ended").isNull() & (f.col("spoke") <= f.lit(meaning.as_of - meaning.quiet))
-    newest = f.max(f.when(over, f.col("since"))).over(Window.partitionBy("process"))
+        is_over |= f.col("ended").isNull() & (f.col("spoke") <= f.lit(meaning.as_of - meaning.quiet))
+    newest = f.max(f.when(is_over, f.col("since"))).over(Window.partitionBy("process"))
     rows = rows.withColumn("newest", newest)
     return rows.where(f.col("newest").isNull() | (f.col("since") >= f.col("newest"))).drop("since", "newest", "spoke")
 
@@ -100,9 +105,9 @@ def _that_count(rows: DataFrame, meaning: Meaning) -> DataFrame:
 def _processes(meaning: Meaning, rows: Iterator[Record]) -> Iterator[Row]:
     """The process of the contributions to each name."""
     patience = SupersessionPolicy(quiet=meaning.quiet, unseen=meaning.unseen)
-    for name, own in grouped(rows, "process"):
+    for name, process_rows in grouped(rows, "process"):
         facts, contributions = dict[str, ApplicationTimes](), list[Contribution]()
-        for row in own:
+        for row in process_rows:
             facts[row.application_run] = application_times_of(row)
             contributions.append(contribution_of(row))
         total = aggregate(contributions, facts, now=meaning.as_of, patience=patience)

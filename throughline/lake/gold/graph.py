@@ -50,24 +50,24 @@ class Graph:
         """Everything that these nodes reach in at most `depth` steps, except themselves."""
         front_source, front_node = sources.astype(np.int64), sources.astype(np.int64)
         front_paths = np.ones(len(sources), dtype=np.int64)
-        known = np.unique(front_source * self.size + front_node)
-        found: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
+        known_pairs = np.unique(front_source * self.size + front_node)
+        rounds: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
         for step in range(1, depth + 1):
             edges, parents = self._out_of(front_node)
             if not len(edges):
                 break
             keys = front_source[parents] * self.size + self.ends[edges]
-            fresh = ~_within(known, keys)
-            keys, edges, parents = keys[fresh], edges[fresh], parents[fresh]
+            is_fresh = ~_within(known_pairs, keys)
+            keys, edges, parents = keys[is_fresh], edges[is_fresh], parents[is_fresh]
             if not len(keys):
                 break
             pairs, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
             paths = np.zeros(len(pairs), dtype=np.int64)
             np.add.at(paths, inverse, front_paths[parents])
             front_source, front_node, front_paths = pairs // self.size, pairs % self.size, paths
-            known = np.union1d(known, pairs)
-            found.append((front_source, front_node, np.full(len(pairs), step), paths, edges[first]))
-        columns = [np.concatenate(parts) for parts in zip(*found, strict=True)] if found else [_NONE] * 5
+            known_pairs = np.union1d(known_pairs, pairs)
+            rounds.append((front_source, front_node, np.full(len(pairs), step), paths, edges[first]))
+        columns = [np.concatenate(parts) for parts in zip(*rounds, strict=True)] if rounds else [_NONE] * 5
         return Closure(source=columns[0], target=columns[1], depth=columns[2], paths=columns[3], edge=columns[4])
 
     def _out_of(self, nodes: Ints) -> tuple[Ints, Ints]:
@@ -75,14 +75,14 @@ class Graph:
         begin, end = self.offsets[nodes], self.offsets[nodes + 1]
         counts = end - begin
         parents = np.repeat(np.arange(len(nodes)), counts)
-        within = np.arange(len(parents)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return begin[parents] + within, parents
+        offsets = np.arange(len(parents)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return begin[parents] + offsets, parents
 
 
 _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
-def _within(sorted_values: Ints, wanted: Ints) -> npt.NDArray[np.bool_]:
-    places = np.minimum(np.searchsorted(sorted_values, wanted), len(sorted_values) - 1)
-    found: npt.NDArray[np.bool_] = sorted_values[places] == wanted
-    return found
+def _within(sorted_values: Ints, values: Ints) -> npt.NDArray[np.bool_]:
+    places = np.minimum(np.searchsorted(sorted_values, values), len(sorted_values) - 1)
+    membership: npt.NDArray[np.bool_] = sorted_values[places] == values
+    return membership

@@ -51,7 +51,7 @@ def columns_of(edges: DataFrame) -> Columns:
 
 def write_impact(lake: Lake, *, batch: int) -> int:
     """Recompute `impact` from the current lineage. Returns how many rows changed."""
-    return lake.put(IMPACT, impact(lake, columns_of(column_edges(lake))), batch=batch, whole=True)
+    return lake.put(IMPACT, impact(lake, columns_of(column_edges(lake))), batch=batch, is_complete=True)
 
 
 def impact(lake: Lake, known_columns: Columns) -> DataFrame:
@@ -63,16 +63,16 @@ def impact(lake: Lake, known_columns: Columns) -> DataFrame:
     starts = len(np.unique(known_columns.start))
     chunks = [(number,) for number in range((starts + _TOGETHER - 1) // _TOGETHER)]
     parts = max(1, min(len(chunks), lake.engine.cores * 4))
-    given = session.createDataFrame(chunks, "chunk int").repartition(parts)
+    chunk_rows = session.createDataFrame(chunks, "chunk int").repartition(parts)
     schema = schema_of(_ROWS)
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sources = np.unique(held_closures.whole.starts)
         for chunk in (chunk for batch in batches for chunk in batch.column(0).to_pylist()):
-            some = sources[chunk * _TOGETHER : (chunk + 1) * _TOGETHER]
-            yield from held_closures.rows(some, schema)
+            chunk_sources = sources[chunk * _TOGETHER : (chunk + 1) * _TOGETHER]
+            yield from held_closures.rows(chunk_sources, schema)
 
-    return given.mapInArrow(work, _ROWS)
+    return chunk_rows.mapInArrow(work, _ROWS)
 
 
 _ROWS = struct(IMPACT.content)
@@ -95,48 +95,50 @@ class Closures:
     processes: Names
 
     @classmethod
-    def of(cls, known: Columns) -> "Closures":
+    def of(cls, lineage_columns: Columns) -> "Closures":
         """Of all columns."""
         return cls(
-            nodes=known.nodes,
-            whole=known.graph,
-            direct=None if known.direct_graph is known.graph else known.direct_graph,
-            exact=known.graph_of(known.direct & ~known.opaque) if known.opaque.any() else None,
-            process=known.process[known.graph.order],
-            processes=known.processes,
+            nodes=lineage_columns.nodes,
+            whole=lineage_columns.graph,
+            direct=None if lineage_columns.direct_graph is lineage_columns.graph else lineage_columns.direct_graph,
+            exact=lineage_columns.graph_of(lineage_columns.direct & ~lineage_columns.opaque)
+            if lineage_columns.opaque.any()
+            else None,
+            process=lineage_columns.process[lineage_columns.graph.order],
+            processes=lineage_columns.processes,
         )
 
     def rows(self, sources: Ints, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Rows of `impact` for these columns."""
-        found = self.whole.closure(sources, depth=DEEPEST)
-        direct = self._reached_by(self.direct, found, sources)
-        opaque = direct & ~self._reached_by(self.exact, found, sources)
-        for begin in range(0, len(found.source), _MOST_ROWS):
+        closure = self.whole.closure(sources, depth=DEEPEST)
+        direct = self._reached_by(self.direct, closure, sources)
+        opaque = direct & ~self._reached_by(self.exact, closure, sources)
+        for begin in range(0, len(closure.source), _MOST_ROWS):
             part = slice(begin, begin + _MOST_ROWS)
-            edge = found.edge[part]
-            before = self.whole.starts[edge]
+            edge = closure.edge[part]
+            former_nodes = self.whole.starts[edge]
             processes = pa.array(self.processes, type=pa.string())
             columns = {
-                "source": self.nodes.asset_of(found.source[part]),
-                "source_column": self.nodes.column_of(found.source[part]),
-                "target": self.nodes.asset_of(found.target[part]),
-                "target_column": self.nodes.column_of(found.target[part]),
-                "before": self.nodes.asset_of(before),
-                "before_column": self.nodes.column_of(before),
-                "depth": pa.array(found.depth[part].astype(np.int32)),
-                "paths": pa.array(found.paths[part]),
+                "source": self.nodes.asset_of(closure.source[part]),
+                "source_column": self.nodes.column_of(closure.source[part]),
+                "target": self.nodes.asset_of(closure.target[part]),
+                "target_column": self.nodes.column_of(closure.target[part]),
+                "before": self.nodes.asset_of(former_nodes),
+                "before_column": self.nodes.column_of(former_nodes),
+                "depth": pa.array(closure.depth[part].astype(np.int32)),
+                "paths": pa.array(closure.paths[part]),
                 "direct": pa.array(direct[part]),
                 "opaque": pa.array(opaque[part]),
                 "process": processes.take(pa.array(self.process[edge])),
             }
             yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
-    def _reached_by(self, graph: Graph | None, found: Closure, sources: Ints) -> npt.NDArray[np.bool_]:
+    def _reached_by(self, graph: Graph | None, closure: Closure, sources: Ints) -> npt.NDArray[np.bool_]:
         """Which of the found pairs a graph of some edges has; None stands for all edges."""
         if graph is None:
-            return np.ones(len(found.source), dtype=bool)
-        size, some = self.whole.size, graph.closure(sources, depth=DEEPEST)
-        return np.isin(found.source * size + found.target, some.source * size + some.target)
+            return np.ones(len(closure.source), dtype=bool)
+        size, partial_closure = self.whole.size, graph.closure(sources, depth=DEEPEST)
+        return np.isin(closure.source * size + closure.target, partial_closure.source * size + partial_closure.target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,26 +177,29 @@ def write_tags(lake: Lake, tags: DataFrame, *, batch: int) -> int:
     """
     lake.session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
     seeds = tags.select("qualified_name", "column", "tag").distinct().toPandas()
-    found = spread(columns_of(column_edges(lake)), seeds)
-    return lake.put(TAGS, lake.session.createDataFrame(found, _TAGS), batch=batch, whole=True)
+    spread_tags = spread(columns_of(column_edges(lake)), seeds)
+    return lake.put(TAGS, lake.session.createDataFrame(spread_tags, _TAGS), batch=batch, is_complete=True)
 
 
 _TAGS = struct(TAGS.content)
 
 
-def spread(known: Columns, seeds: pd.DataFrame) -> list[tuple[Any, ...]]:
+def spread(lineage_columns: Columns, seeds: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Where tagged columns went, each with the nearest place where its tag was set: rows of `tags`. Where opaque edges
     lead it is not known to have gone. A tag without a column is of the data set.
     """
-    nodes, graph = known.nodes, known.graph_of(known.direct & ~known.masked & ~known.opaque)
+    nodes, graph = (
+        lineage_columns.nodes,
+        lineage_columns.graph_of(lineage_columns.direct & ~lineage_columns.masked & ~lineage_columns.opaque),
+    )
     best: dict[tuple[str, str, str], tuple[int, str, str]] = {}
     for asset, column, tag in seeds.fillna("").itertuples(index=False):
         best[asset, column, tag] = (0, asset, column)
         number = nodes.find(asset, column)
         if number is None:
             continue
-        found = graph.closure(np.array([number], dtype=np.int64), depth=DEEPEST)
-        for target, depth in zip(found.target.tolist(), found.depth.tolist(), strict=True):
+        closure = graph.closure(np.array([number], dtype=np.int64), depth=DEEPEST)
+        for target, depth in zip(closure.target.tolist(), closure.depth.tolist(), strict=True):
             key = (*nodes.name_of(target), tag)
             value = (depth, asset, column)
             best[key] = min(best.get(key, value), value)

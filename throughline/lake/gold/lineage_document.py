@@ -130,14 +130,18 @@ def _intervals(history: DataFrame) -> Iterator[Interval]:
 def _processes(lake: Lake, *, statements: bool) -> Iterator[KnownProcess]:
     """Each process by its current content, a past one by its newest contribution, with the times of its runs."""
     newest = f.max(f.struct("last", "digest", "content"))
-    past = (
+    past_processes = (
         lake.read(CONTRIBUTIONS)
         .groupBy("process")
         .agg(newest["content"].alias("past"), f.min("first").alias("first"), f.max("last").alias("last"))
     )
     live = lake.live(CURRENT).select("process", "content")
     named = lake.live(HISTORY).select("process").union(live.select("process")).distinct()
-    rows = named.join(live, "process", "left").join(past, "process", "left").join(_last_runs(lake), "process", "left")
+    rows = (
+        named.join(live, "process", "left")
+        .join(past_processes, "process", "left")
+        .join(_last_runs(lake), "process", "left")
+    )
     if statements:
         rows = rows.join(lake.read(RUNS).select(f.col("run_id").alias("last_run"), "merged"), "last_run", "left")
     columns = ("process", "content", "past", "last_run", "failed", *(("merged",) if statements else ()))
@@ -160,8 +164,12 @@ def _last_runs(lake: Lake) -> DataFrame:
     job = ("job_namespace", "job")
     last_ended = f.max(f.struct("at", "run_id", "ended"))["ended"]
     failed = runs.groupBy(*job).agg(last_ended.isin(*_FAILURES).alias("failed"))
-    mine = lake.live(RUN_CONTRIBUTIONS).select("process", "run_id").join(runs, "run_id")
-    last = mine.groupBy("process").agg(f.max(f.struct("at", "run_id", *job)).alias("last")).select("process", "last.*")
+    contributing_runs = lake.live(RUN_CONTRIBUTIONS).select("process", "run_id").join(runs, "run_id")
+    last = (
+        contributing_runs.groupBy("process")
+        .agg(f.max(f.struct("at", "run_id", *job)).alias("last"))
+        .select("process", "last.*")
+    )
     return last.join(failed, list(job), "left").select(
         "process", f.col("run_id").alias("last_run"), f.coalesce("failed", f.lit(False)).alias("failed")
     )

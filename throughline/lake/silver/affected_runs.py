@@ -17,26 +17,26 @@ def narrow(runs: DataFrame) -> DataFrame:
     return runs.select(*_NARROW)
 
 
-def runs_nearby(stored: DataFrame, ids: DataFrame, merged: DataFrame, due: DataFrame | None) -> DataFrame:
+def runs_nearby(stored: DataFrame, ids: DataFrame, merged: DataFrame, due_rows: DataFrame | None) -> DataFrame:
     """The stored runs of the same applications as the touched ones (`ids`, and `merged` as they are now) and as those
-    that are `due`.
+    that are `due_rows`.
     """
-    known_rows = ids.unionByName(due).distinct() if due is not None else ids
+    known_rows = ids.unionByName(due_rows).distinct() if due_rows is not None else ids
     rows_before = stored.join(known_rows, on="run_id", how="left_semi").select("application_run")
-    touched = merged.select("application_run").union(rows_before).distinct()
-    return narrow(stored).join(touched, on="application_run", how="left_semi")
+    touched_applications = merged.select("application_run").union(rows_before).distinct()
+    return narrow(stored).join(touched_applications, on="application_run", how="left_semi")
 
 
-def runs_to_translate(nearby: DataFrame, merged: DataFrame, ids: DataFrame, due: DataFrame | None) -> DataFrame:
+def runs_to_translate(nearby: DataFrame, merged: DataFrame, ids: DataFrame, due_rows: DataFrame | None) -> DataFrame:
     """The ids of the runs to translate: touched, due, of an application whose context changed, possibly inside a
     stream's batch that was touched, or ended at once with a touched one, which may have or get its plan.
     """
-    before = nearby.join(ids, on="run_id", how="left_semi")
+    former_rows = nearby.join(ids, on="run_id", how="left_semi")
     runs = _current(nearby, merged, ids)
-    touched = merged.select("application_run").union(before.select("application_run")).distinct()
+    touched_applications = merged.select("application_run").union(former_rows.select("application_run")).distinct()
     context_now, context_then = (
         rows.where("has_context")
-        .join(touched, on="application_run", how="left_semi")
+        .join(touched_applications, on="application_run", how="left_semi")
         .groupBy("application_run")
         .agg(f.md5(f.concat_ws("|", f.sort_array(f.collect_set(f.hex("context"))))).alias(name))
         for rows, name in ((runs, "now"), (nearby, "then"))
@@ -47,7 +47,7 @@ def runs_to_translate(nearby: DataFrame, merged: DataFrame, ids: DataFrame, due:
     spans = (
         merged.where("may_enclose")
         .select("application_run", "first", "last")
-        .union(before.where("may_enclose").select("application_run", "first", "last"))
+        .union(former_rows.where("may_enclose").select("application_run", "first", "last"))
         .groupBy("application_run")
         .agg(f.min("first").alias("since"), f.max("last").alias("until"))
     )
@@ -56,14 +56,14 @@ def runs_to_translate(nearby: DataFrame, merged: DataFrame, ids: DataFrame, due:
         .join(spans, on="application_run")
         .where((f.col("last") >= f.col("since") - f.expr(_BEFORE)) & (f.col("last") <= f.col("until")))
     )
-    ends = merged.select("application_run", "last").union(before.select("application_run", "last")).distinct()
-    found = (
+    ends = merged.select("application_run", "last").union(former_rows.select("application_run", "last")).distinct()
+    affected_runs = (
         merged.select("run_id")
         .union(runs.join(changed, on="application_run", how="left_semi").select("run_id"))
         .union(inside.select("run_id"))
         .union(runs.join(ends, on=["application_run", "last"], how="left_semi").select("run_id"))
     )
-    return (found.union(due) if due is not None else found).distinct()
+    return (affected_runs.union(due_rows) if due_rows is not None else affected_runs).distinct()
 
 
 def runs_to_read(nearby: DataFrame, merged: DataFrame, ids: DataFrame, selected: DataFrame) -> DataFrame:
@@ -75,14 +75,14 @@ def runs_to_read(nearby: DataFrame, merged: DataFrame, ids: DataFrame, selected:
     since = own_rows.groupBy("application_run").agg(
         f.min(f.when(f.col("lacks_sources"), f.col("last"))).alias("lacking_since")
     )
-    rest = nearby.join(ids, on="run_id", how="left_anti")
+    other_runs = nearby.join(ids, on="run_id", how="left_anti")
     context = (
-        rest.where("has_context or may_enclose")
+        other_runs.where("has_context or may_enclose")
         .join(since, on="application_run")
         .where(f.col("has_context") | (f.col("last") >= f.col("lacking_since")))
     )
-    asked = rest.join(selected, on="run_id", how="left_semi")
-    return context.select("run_id").union(asked.select("run_id")).distinct()
+    selected_runs = other_runs.join(selected, on="run_id", how="left_semi")
+    return context.select("run_id").union(selected_runs.select("run_id")).distinct()
 
 
 def _current(nearby: DataFrame, merged: DataFrame, ids: DataFrame) -> DataFrame:

@@ -66,10 +66,10 @@ def _results(file: tuple[str, str] | None, rows: Iterator[Record]) -> Iterator[R
 
 def _of_event(event: Event, place: Place) -> Iterator[Row]:
     if body := event.body:
-        about = {
+        common_values = {
             "run_id": event.run_id,
             "at": event.time,
             "job_namespace": body.job.namespace,
             "job": body.job.name,
         }
-        yield from (about | asdict(quality_result) for quality_result in quality_results(body, place))
+        yield from (common_values | asdict(quality_result) for quality_result in quality_results(body, place))

@@ -58,21 +58,21 @@ def refine(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> dict[str,
 def _refine_runs(lake: Lake, meaning: Meaning, *, batch: int, since: int) -> int:
     with lake.kept("runs_touched", touched_runs(lake, since)) as ids:
         stored = lake.read(RUNS)
-        due = _due(stored, meaning)
-        if ids.isEmpty() and (due is None or due.isEmpty()):
+        due_rows = _due(stored, meaning)
+        if ids.isEmpty() and (due_rows is None or due_rows.isEmpty()):
             return 0
         rows_before = stored.join(ids, on="run_id", how="left_semi")
         with lake.kept("runs_merged", merged_runs(lake, ids, since, _days(rows_before))) as merged:
             if not lake.exists(RUNS):
                 return _translate(lake, meaning, merged, None, ids, batch=batch)
             with (
-                lake.kept("runs_nearby", runs_nearby(stored, ids, merged, due)) as nearby,
-                lake.kept("runs_to_translate", runs_to_translate(nearby, merged, ids, due)) as asked,
-                lake.kept("runs_to_read", runs_to_read(nearby, merged, ids, asked)) as wide,
+                lake.kept("runs_nearby", runs_nearby(stored, ids, merged, due_rows)) as nearby,
+                lake.kept("runs_to_translate", runs_to_translate(nearby, merged, ids, due_rows)) as runs_asked,
+                lake.kept("runs_to_read", runs_to_read(nearby, merged, ids, runs_asked)) as wide,
                 lake.kept("runs_known", _known(stored, wide)) as known_rows,
             ):
                 runs = known_rows.unionByName(merged)
-                return _translate(lake, meaning, runs, asked, ids.unionByName(asked).distinct(), batch=batch)
+                return _translate(lake, meaning, runs, runs_asked, ids.unionByName(runs_asked).distinct(), batch=batch)
 
 
 _NOT_TRANSLATED = tuple(lake_column.name for lake_column in NOT_TRANSLATED)
@@ -87,16 +87,16 @@ def _known(stored: DataFrame, needed: DataFrame) -> DataFrame:
 
 
 def _translate(
-    lake: Lake, meaning: Meaning, runs: DataFrame, asked: DataFrame | None, scope: DataFrame, *, batch: int
+    lake: Lake, meaning: Meaning, runs: DataFrame, runs_asked: DataFrame | None, scope: DataFrame, *, batch: int
 ) -> int:
-    """Translate the `asked` runs (None: all). `runs` holds these and the runs that give them context. Rows of the runs
-    in `scope` may change. Returns the number of changed rows of `runs`.
+    """Translate the `runs_asked` runs (None: all). `runs` holds these and those that give them context. Rows of the
+    runs in `scope` may change. Returns the number of changed rows of `runs`.
     """
     out = translated(
-        lake.engine, runs, asked, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names
+        lake.engine, runs, runs_asked, as_of=meaning.as_of, end_timeout=meaning.end_timeout, names=meaning.names
     )
     with lake.kept("runs_translated", out) as fresh_rows:
-        own_runs = runs if asked is None else runs.join(asked, on="run_id", how="left_semi")
+        own_runs = runs if runs_asked is None else runs.join(runs_asked, on="run_id", how="left_semi")
         outcomes = fresh_rows.select("run_id", "outcome", "reason", "lifecycle_events", "columns_by")
         rows = own_runs.join(outcomes, on="run_id", how="left").select(
             *_NOT_TRANSLATED,
@@ -117,13 +117,13 @@ def _due(stored: DataFrame, meaning: Meaning) -> DataFrame | None:
     """The runs whose end timeout is over; None where no time counts as now."""
     if meaning.as_of is None:
         return None
-    over = f.col("arrived") <= f.lit(meaning.as_of - meaning.end_timeout)
-    return stored.where((f.col("outcome") == "waiting") & over).select("run_id")
+    is_over = f.col("arrived") <= f.lit(meaning.as_of - meaning.end_timeout)
+    return stored.where((f.col("outcome") == "waiting") & is_over).select("run_id")
 
 
-def _days(known: DataFrame) -> Sequence[Any] | None:
+def _days(known_rows: DataFrame) -> Sequence[Any] | None:
     """The days of the known events of these runs; None when there are more than _MAX_DAYS."""
-    days = known.select(f.explode("days")).distinct().limit(_MAX_DAYS + 1).collect()
+    days = known_rows.select(f.explode("days")).distinct().limit(_MAX_DAYS + 1).collect()
     return sorted(row[0] for row in days) if len(days) <= _MAX_DAYS else None
 
 
@@ -133,8 +133,8 @@ def _run_contributions(translated: DataFrame) -> DataFrame:
 
 
 def _schemas(translated: DataFrame) -> DataFrame:
-    each = translated.select("run_id", f.col("last").alias("at"), f.explode("schemas").alias("one"))
-    return each.select("run_id", "at", "one.*")
+    run_schemas = translated.select("run_id", f.col("last").alias("at"), f.explode("schemas").alias("one"))
+    return run_schemas.select("run_id", "at", "one.*")
 
 
 def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
@@ -144,27 +144,29 @@ def _refine_processes(lake: Lake, *, batch: int, since: int) -> int:
     with lake.kept("applications_touched", fresh_runs.union(fresh_contributions).distinct()) as applications:
         if applications.isEmpty():
             return 0
-        own = lake.live(RUN_CONTRIBUTIONS).join(applications, "application_run", "left_semi")
-        known = lake.read(RUNS).where("lifecycle_events is not null").select("application_run", "lifecycle_events")
-        lifecycle_events = known.join(applications, "application_run", "left_semi")
-        with lake.kept("contributions_found", without_staging(lake.engine, own, lifecycle_events)) as found:
+        contributions_before = lake.live(RUN_CONTRIBUTIONS).join(applications, "application_run", "left_semi")
+        known_runs = lake.read(RUNS).where("lifecycle_events is not null").select("application_run", "lifecycle_events")
+        lifecycle_events = known_runs.join(applications, "application_run", "left_semi")
+        with lake.kept(
+            "contributions_found", without_staging(lake.engine, contributions_before, lifecycle_events)
+        ) as contribution_rows:
             _, _, processes = together(
                 lake.engine,
-                lambda: lake.put(COLUMN_EDGES, _edges(found), batch=batch, scope=applications),
-                lambda: lake.put(ASSETS, _assets(lake, found), batch=batch),
-                lambda: lake.put(CONTRIBUTIONS, found.drop("assets"), batch=batch, scope=applications),
+                lambda: lake.put(COLUMN_EDGES, _edges(contribution_rows), batch=batch, scope=applications),
+                lambda: lake.put(ASSETS, _assets(lake, contribution_rows), batch=batch),
+                lambda: lake.put(CONTRIBUTIONS, contribution_rows.drop("assets"), batch=batch, scope=applications),
             )
             return processes
 
 
-def _edges(found: DataFrame) -> DataFrame:
+def _edges(contribution_rows: DataFrame) -> DataFrame:
     """Column edges by application run. An edge is masked or parsed only if it is so in every contribution with it, and
     opaque by the rule of `union_edges`.
     """
-    each = found.where("not eliminated").select(
+    edge_rows = contribution_rows.where("not eliminated").select(
         "application_run", "process", "first", "last", f.explode("columns").alias("e")
     )
-    rows = each.select("application_run", "process", "first", "last", "e.*")
+    rows = edge_rows.select("application_run", "process", "first", "last", "e.*")
     exact = ~f.array_contains("how", OPAQUE)
     says = f.max(f.struct((~f.col("masked")).alias("plain"), exact.alias("exact")))
     steps = f.sort_array(f.array_distinct(f.flatten(f.collect_set("how"))))
@@ -177,14 +179,14 @@ def _edges(found: DataFrame) -> DataFrame:
     )
 
 
-def _assets(lake: Lake, found: DataFrame) -> DataFrame:
+def _assets(lake: Lake, contribution_rows: DataFrame) -> DataFrame:
     """The data sets, of several spellings the first, with all their tables' names that events gave."""
-    fresh = found.select(f.explode("assets").alias("one")).select("one.*").distinct()
+    fresh_assets = contribution_rows.select(f.explode("assets").alias("one")).select("one.*").distinct()
     names = ["type", "qualified_name"]
-    old = lake.read(ASSETS).join(fresh.select(*names).distinct(), on=names, how="left_semi")
-    both = old.select(*fresh.columns).unionByName(fresh)
+    old = lake.read(ASSETS).join(fresh_assets.select(*names).distinct(), on=names, how="left_semi")
+    all_assets = old.select(*fresh_assets.columns).unionByName(fresh_assets)
     spelling = f.min(f.struct("namespace", "name"))
-    return both.groupBy(*names).agg(
+    return all_assets.groupBy(*names).agg(
         spelling["namespace"].alias("namespace"),
         spelling["name"].alias("name"),
         f.sort_array(f.array_distinct(f.flatten(f.collect_set("tables")))).alias("tables"),

@@ -48,7 +48,7 @@ def touched_runs(lake: Lake, since: int) -> DataFrame:
     return news.select("run_id").distinct()
 
 
-def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] | None) -> DataFrame:
+def merged_runs(lake: Lake, runs_touched: DataFrame, since: int, days: Sequence[Any] | None) -> DataFrame:
     """The touched runs, merged from all their events: those that came after this batch, and those before it, which
     happened on these `days`; None when they are not known. A run of which no event counts any more is not among them.
     """
@@ -59,11 +59,15 @@ def merged_runs(lake: Lake, touched: DataFrame, since: int, days: Sequence[Any] 
     known_rows = contents(events)
     # at first all runs are touched, and the events need not go through a join
     own_rows = (
-        known_rows.join(touched, on="run_id", how="left_semi") if since else known_rows.where(f.col("run_id") != "")
+        known_rows.join(runs_touched, on="run_id", how="left_semi")
+        if since
+        else known_rows.where(f.col("run_id") != "")
     )
     largest = lake.engine.largest(own_rows, f.col("size"))
-    then = ("event_time", "event_type", "digest")
-    ordered = lake.engine.in_order(own_rows, ("run_id",), then, keep=("run_id", "arrived", "day", "content", "plain"))
+    sort_columns = ("event_time", "event_type", "digest")
+    ordered = lake.engine.in_order(
+        own_rows, ("run_id",), sort_columns, keep=("run_id", "arrived", "day", "content", "plain")
+    )
     return stream(ordered, merge_all, MERGED, largest=largest, weigh="merged")
 
 
@@ -71,15 +75,15 @@ def merge_all(rows: Iterator[Record]) -> Iterable[Row]:
     """Rows of MERGED from the events of runs, run after run: `run_id`, `arrived`, `day`, `content` and `plain` of each.
     Of a run that the core cannot take there is a row with its `problem`.
     """
-    for run_id, own in grouped(rows, "run_id"):
-        seen = _Seen()
+    for run_id, run_rows in grouped(rows, "run_id"):
+        progress = _Seen()
         try:
-            row = _row(merge_run(thinned(map(event_of, seen.each(own)))))
+            row = _row(merge_run(thinned(map(event_of, progress.each(run_rows)))))
         except UNUSABLE as error:
-            for _ in seen.each(own):
+            for _ in progress.each(run_rows):
                 pass
             row = {"run_id": run_id, "application_run": run_id, "problem": reason_of(error)}
-        row["days"], row["arrived"], row["events"] = sorted(seen.days), seen.arrived, seen.count
+        row["days"], row["arrived"], row["events"] = sorted(progress.days), progress.arrived, progress.count
         yield row
 
 

@@ -44,13 +44,13 @@ def without_staging(engine: Engine, run_contributions: DataFrame, lifecycle_even
         .agg(f.sort_array(f.collect_list("lifecycle_events")).alias("lifecycle_events"))
         .join(distinct.select("application_run").distinct(), "application_run", "left_semi")
     )
-    both = union_of(
+    input_rows = union_of(
         distinct.drop("unresolved").withColumn("rank", f.lit(_CONTRIBUTION)),
         heads.withColumn("rank", f.lit(_LIFECYCLE_EVENTS)),
     )
     largest = engine.largest(run_contributions, f.length("content"))
     return stream(
-        engine.in_order(both, ("application_run",), ("rank", "digest"), keep=both.columns),
+        engine.in_order(input_rows, ("application_run",), ("rank", "digest"), keep=input_rows.columns),
         _eliminated,
         _ROWS,
         largest=largest,
@@ -59,14 +59,14 @@ def without_staging(engine: Engine, run_contributions: DataFrame, lifecycle_even
 
 
 def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
-    for _, own in grouped(rows, "application_run"):
+    for _, application_rows in grouped(rows, "application_run"):
         digests: dict[int, str] = {}
         contributions: list[Contribution] = []
         lifecycle_events: LifecycleEvents | None = None
-        for row in own:
+        for row in application_rows:
             if row.rank == _LIFECYCLE_EVENTS:
                 lifecycle_events = LifecycleEvents.of(
-                    event for packed in row.lifecycle_events for event in unpack_lifecycle_events(packed)
+                    event for packed_events in row.lifecycle_events for event in unpack_lifecycle_events(packed_events)
                 )
                 continue
             contribution = contribution_of(row)
@@ -82,17 +82,17 @@ def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
             )
 
 
-def _row(digest: str, each: StagingResult) -> Row:
-    content = each.remains.content if each.remains else each.contribution.content
-    remains = each.remains is not None
+def _row(digest: str, staging_result: StagingResult) -> Row:
+    content = staging_result.remains.content if staging_result.remains else staging_result.contribution.content
+    remains = staging_result.remains is not None
     return {
-        "application_run": each.contribution.application_run,
+        "application_run": staging_result.contribution.application_run,
         "digest": digest,
         "process": content.qualified_name,
-        "original_process": each.contribution.content.qualified_name,
+        "original_process": staging_result.contribution.content.qualified_name,
         "name": content.name,
-        "first": each.contribution.seen.first,
-        "last": each.contribution.seen.last,
+        "first": staging_result.contribution.seen.first,
+        "last": staging_result.contribution.seen.last,
         "operations": list(content.operations),
         "inputs": assets(content, "inputs") if remains else [],
         "outputs": assets(content, "outputs") if remains else [],

@@ -40,8 +40,8 @@ class Batches:
         until = micros(run.last)
         earliest = self._earliest_from_here()
         for index in range(bisect_left(self._last, until), len(self)):
-            over = stream_batches and self._last[index] > micros(stream_batches[0].seen.last + AT_ONCE)
-            if over or earliest[index] > until:
+            is_over = stream_batches and self._last[index] > micros(stream_batches[0].seen.last + AT_ONCE)
+            if is_over or earliest[index] > until:
                 break
             if self._since[index] <= until:
                 stream_batches += enclosing_batches((self._at(index),), run)

@@ -114,13 +114,15 @@ def translated(
     cut_up = f.broadcast(sizes.where("pieces > 1").select("application_run", "pieces"))
     piece = f.coalesce(f.col("hash") % f.col("pieces"), f.lit(0)).cast("int")
     plain = rows.join(cut_up, "application_run", "left").withColumn("piece", piece)
-    whole = union_of(
+    input_rows = union_of(
         plain.drop("hash", "lacks_sources", "pieces"),
         contexts.withColumn("rank", f.lit(_CONTEXT)),
         batches.withColumn("rank", f.lit(_BATCH)),
     )
     largest = engine.largest(own_rows, f.col("weight"))
-    ordered = engine.in_order(whole, ("application_run", "piece"), ("rank", "last", "run_id"), keep=whole.columns)
+    ordered = engine.in_order(
+        input_rows, ("application_run", "piece"), ("rank", "last", "run_id"), keep=input_rows.columns
+    )
     return stream(ordered, partial(translations, names, cached), TRANSLATED, largest=largest)
 
 
@@ -144,8 +146,8 @@ def translations(file: tuple[str, str] | None, cached: int, rows: Iterator[Recor
                 batches.add(batch)
             continue
         outcome = _outcome(run, RunContext(facts=facts, names=names), batches, cache, timed_out=row.timed_out)
-        seen = {"first": row.first, "last": row.last}
-        yield {"run_id": row.run_id, "application_run": row.application_run, **seen, **outcome}
+        span = {"first": row.first, "last": row.last}
+        yield {"run_id": row.run_id, "application_run": row.application_run, **span, **outcome}
 
 
 Unpacked = MergedRun | Exception | None

@@ -30,9 +30,9 @@ class TranslationCache:
     distinct content is translated once.
     """
 
-    def __init__(self, most: int = MAX_CACHED_BYTES) -> None:
+    def __init__(self, limit: int = MAX_CACHED_BYTES) -> None:
         self._known: dict[tuple[Any, ...], Row] = {}
-        self._most, self._held = most, 0
+        self._most, self._held = limit, 0
 
     def of(self, run: MergedRun, context: RunContext, *, timed_out: bool) -> Row:
         """As `translated_run`, with the same naming rules for all runs. The row is shared: do not change it."""
@@ -41,27 +41,27 @@ class TranslationCache:
         content = pack(replace(run, run_id="", application_run="", first=_NEVER, last=_NEVER))
         facts = pack(context.facts) if context.facts != NO_APPLICATION_FACTS else b""
         key = (content, facts, run.is_application, timed_out)
-        known = self._known.get(key)
-        if known:
-            return known
-        found = translated_run(run, context, timed_out=timed_out)
-        if found["lifecycle_events"] is None:
-            self._remember(key, found, len(content) + len(facts) + _size(found))
-        return found
+        known_row = self._known.get(key)
+        if known_row:
+            return known_row
+        translated_row = translated_run(run, context, timed_out=timed_out)
+        if translated_row["lifecycle_events"] is None:
+            self._remember(key, translated_row, len(content) + len(facts) + _size(translated_row))
+        return translated_row
 
-    def _remember(self, key: tuple[Any, ...], found: Row, size: int) -> None:
+    def _remember(self, key: tuple[Any, ...], translated_row: Row, size: int) -> None:
         if size > min(SMALL_ROW_BYTES, self._most):
             return
         if self._held + size > self._most:
             self._known.clear()
             self._held = 0
         self._held += size
-        self._known[key] = found
+        self._known[key] = translated_row
 
 
-def _size(found: Row) -> int:
-    columns = sum(len(schema[-1]) for schema in found["schemas"])
-    return _RUN + sum(len(contribution[-1]) for contribution in found["contributions"]) + columns * _COLUMN
+def _size(translated_row: Row) -> int:
+    columns = sum(len(schema[-1]) for schema in translated_row["schemas"])
+    return _RUN + sum(len(contribution[-1]) for contribution in translated_row["contributions"]) + columns * _COLUMN
 
 
 def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> Row:
@@ -70,11 +70,15 @@ def translated_run(run: MergedRun, context: RunContext, *, timed_out: bool) -> R
     """
     names_any = run.inputs or run.outputs
     datasets = Datasets.of(run, context) if run.ended == "COMPLETE" and names_any else None
-    found = translate(run, context, timed_out=timed_out, datasets=datasets)
-    if isinstance(found, RunLineage):
-        outcome, reason, processes = "translated", None, found.processes
+    outcome_found = translate(run, context, timed_out=timed_out, datasets=datasets)
+    if isinstance(outcome_found, RunLineage):
+        outcome, reason, processes = "translated", None, outcome_found.processes
     else:
-        outcome, reason, processes = "skipped" if isinstance(found, Skip) else "waiting", found.reason, ()
+        outcome, reason, processes = (
+            "skipped" if isinstance(outcome_found, Skip) else "waiting",
+            outcome_found.reason,
+            (),
+        )
     lifecycle_events = lifecycle_events_in(run, context)
     return {
         "outcome": outcome,

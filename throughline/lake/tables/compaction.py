@@ -31,7 +31,7 @@ def compact(lake: Lake, *, note: Callable[[CompactedTable], None] = lambda _: No
     listing_tasks = str(LISTING_TASKS_PER_CORE * lake.engine.cores)
     lake.session.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", listing_tasks)
     lake.session.conf.set("spark.databricks.delta.vacuum.logging.enabled", "false")
-    done: list[CompactedTable] = []
+    compacted_tables: list[CompactedTable] = []
     for table in LAKE:
         if not lake.exists(table):
             continue
@@ -42,6 +42,6 @@ def compact(lake: Lake, *, note: Callable[[CompactedTable], None] = lambda _: No
         except PySparkException as error:
             raise LakeError(f"This engine cannot put files together ({error}): use Spark") from error
         files, now = (int(row["numFilesRemoved"]), int(row["numFilesAdded"])) if row else (0, 0)
-        done.append(CompactedTable(table=table.name, files=files, now=now))
-        note(done[-1])
-    return tuple(done)
+        compacted_tables.append(CompactedTable(table=table.name, files=files, now=now))
+        note(compacted_tables[-1])
+    return tuple(compacted_tables)

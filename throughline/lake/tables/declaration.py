@@ -20,7 +20,7 @@ class LakeColumn:
 def columns(text: str) -> tuple[LakeColumn, ...]:
     """Columns from lines of name, type and comment."""
     rows = (line.split(maxsplit=2) for line in text.strip().splitlines())
-    return tuple(LakeColumn(name=name, type=of, comment=comment.strip()) for name, of, comment in rows)
+    return tuple(LakeColumn(name=name, type=type_name, comment=comment.strip()) for name, type_name, comment in rows)
 
 
 _ACTIVE = columns(
@@ -92,17 +92,17 @@ def _type(text: str) -> DataType:
         return types.ArrayType(_type(inner))
     if kind == "struct":
         fields = (field.partition(":") for field in _split(inner))
-        return StructType([StructField(name, _type(of)) for name, _, of in fields])
+        return StructType([StructField(name, _type(type_name)) for name, _, type_name in fields])
     raise ValueError(f"No type of a column here: {text}")
 
 
 def _split(inner: str) -> list[str]:
     """The fields of a struct: commas within further brackets do not count."""
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for letter in inner:
         depth += (letter == "<") - (letter == ">")
         if letter == "," and not depth:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += letter
-    return found
+            parts[-1] += letter
+    return parts

@@ -70,4 +70,4 @@ def edges(process: Process) -> list[dict[str, Any]]:
 
 def assets(process: Process, side: str) -> list[dict[str, str]]:
     """The inputs or outputs of a process in the same way."""
-    return [{"type": each.type, "qualified_name": each.qualified_name} for each in getattr(process, side)]
+    return [{"type": asset.type, "qualified_name": asset.qualified_name} for asset in getattr(process, side)]

@@ -97,14 +97,14 @@ class Lake:
         *,
         batch: int,
         scope: DataFrame | None = None,
-        whole: bool = False,
+        is_complete: bool = False,
         compared: Sequence[str] = (),
         replacing: str = "true",
     ) -> int:
         """Make the table hold these rows, and write only the differences. Returns how many rows changed.
 
         `fresh_rows` has the table's columns without `batch` and `active`, each key once. Rows in `scope` (some of the
-        table's columns, with the values to consider), or all rows of a `whole` table, that `fresh_rows` lacks are
+        table's columns, with the values to consider), or all rows of a `is_complete` table, that `fresh_rows` lacks are
         ended.
         `compared`: the columns that decide whether a row differs, by default all; not allowed where rows end.
         `replacing`: the SQL condition on these, and on what is stored of them (`was_…`), under which a row that differs
@@ -113,30 +113,32 @@ class Lake:
         fresh_rows = _dressed(fresh_rows, table, batch)
         if not self.exists(table):
             return self._create(table, fresh_rows)
-        old, within = self._old(table, fresh_rows, scope)
-        rows = _changes(table, fresh_rows, old, batch, compared, replacing=replacing, ends=whole or scope is not None)
+        old, partitions = self._old(table, fresh_rows, scope)
+        rows = _changes(
+            table, fresh_rows, old, batch, compared, replacing=replacing, ends=is_complete or scope is not None
+        )
         if compared:
-            return self._put_compared(table, fresh_rows, rows.select(*table.keys, _OPERATION), within)
+            return self._put_compared(table, fresh_rows, rows.select(*table.keys, _OPERATION), partitions)
         with self.kept(f"changes_of_{table.name}", rows) as changes:
-            count, known = _counted(changes)
+            count, number_known = _counted(changes)
             if count:
-                self._change(table, changes, within, adds=not known)
+                self._change(table, changes, partitions, adds=not number_known)
         return count
 
-    def _put_compared(self, table: Table, fresh: DataFrame, changes: DataFrame, within: Sequence[Any]) -> int:
+    def _put_compared(self, table: Table, fresh_rows: DataFrame, changes: DataFrame, partitions: Sequence[Any]) -> int:
         """The same where few columns decide what changes: only keys are stored temporarily, and rows that are all new,
         the usual case, are written directly.
         """
         with self.kept(f"changes_of_{table.name}", changes) as known_by_key:
-            count, known = _counted(known_by_key)
+            count, number_known = _counted(known_by_key)
             if not count:
                 return 0
-            if not known and count == fresh.count():
-                self._change(table, fresh.withColumn(_OPERATION, f.lit(_ADD)), within, adds=True)
+            if not number_known and count == fresh_rows.count():
+                self._change(table, fresh_rows.withColumn(_OPERATION, f.lit(_ADD)), partitions, adds=True)
                 return count
-            rows = fresh.join(known_by_key, on=list(table.keys))
-            with self.kept(f"rows_of_{table.name}", rows) as whole:
-                self._change(table, whole, within, adds=not known)
+            rows = fresh_rows.join(known_by_key, on=list(table.keys))
+            with self.kept(f"rows_of_{table.name}", rows) as changed_rows:
+                self._change(table, changed_rows, partitions, adds=not number_known)
         return count
 
     @contextmanager
@@ -169,21 +171,23 @@ class Lake:
             return
         self._change(PROGRESS, row.withColumn(_OPERATION, f.lit(_PUT)), [], adds=False)
 
-    def _old(self, table: Table, fresh: DataFrame, scope: DataFrame | None) -> tuple[DataFrame, list[Any]]:
+    def _old(self, table: Table, fresh_rows: DataFrame, scope: DataFrame | None) -> tuple[DataFrame, list[Any]]:
         """The rows that may change, and the values of the partition column that they can have, where they are few."""
-        old, within = self.read(table), []
+        old, partitions = self.read(table), []
         if table.partition and scope is None:
-            values = fresh.select(table.partition).distinct().limit(_MOST_PARTITIONS + 1).collect()
-            within = [row[0] for row in values] if len(values) <= _MOST_PARTITIONS else []
-            if within:
-                old = old.where(f.col(table.partition).isin(within))
+            values = fresh_rows.select(table.partition).distinct().limit(_MOST_PARTITIONS + 1).collect()
+            partitions = [row[0] for row in values] if len(values) <= _MOST_PARTITIONS else []
+            if partitions:
+                old = old.where(f.col(table.partition).isin(partitions))
         if scope is not None:
             old = old.join(scope.distinct(), on=scope.columns, how="left_semi").select(*table.names)
-        return old, within
+        return old, partitions
 
-    def _create(self, table: Table, fresh: DataFrame) -> int:
+    def _create(self, table: Table, fresh_rows: DataFrame) -> int:
         fields = table.struct().fields
-        dressed = fresh.select(*(f.col(each.name).alias(each.name, metadata=each.metadata) for each in fields))
+        dressed = fresh_rows.select(
+            *(f.col(lake_field.name).alias(lake_field.name, metadata=lake_field.metadata) for lake_field in fields)
+        )
         place = self._path(table)
         writer = dressed.write.format("delta").mode("error").option("description", table.comment)
         (writer.partitionBy(table.partition) if table.partition else writer).save(place)
@@ -200,10 +204,10 @@ class Lake:
                 return int(metrics["numOutputRows"])
         return None
 
-    def _change(self, table: Table, changes: DataFrame, within: Sequence[Any], *, adds: bool) -> None:
+    def _change(self, table: Table, changes: DataFrame, partitions: Sequence[Any], *, adds: bool) -> None:
         """`adds`: all rows are new, so the merge need not look for them in the table."""
         if not adds:
-            self._merge(table, changes, within)
+            self._merge(table, changes, partitions)
             return
         self._evolve(table)
         rows = changes.select(*table.names)
@@ -211,13 +215,13 @@ class Lake:
             rows = rows.repartition(table.partition)
         rows.write.format("delta").mode("append").save(self._path(table))
 
-    def _merge(self, table: Table, changes: DataFrame, within: Sequence[Any]) -> None:
+    def _merge(self, table: Table, changes: DataFrame, partitions: Sequence[Any]) -> None:
         self._evolve(table)
         view = f"throughline_changes_of_{table.name}"
         changes.createOrReplaceTempView(view)
         conditions = [f"t.`{key}` = s.`{key}`" for key in table.keys]
-        if within:
-            conditions.append(f"t.`{table.partition}` IN ({', '.join(_literal(value) for value in within)})")
+        if partitions:
+            conditions.append(f"t.`{table.partition}` IN ({', '.join(_literal(value) for value in partitions)})")
         pairs = ", ".join(f"t.`{name}` = s.`{name}`" for name in table.names)
         self.session.sql(
             f"MERGE INTO delta.`{self._path(table)}` t USING {view} s "  # noqa: S608 - the names are constants
@@ -256,40 +260,53 @@ class Lake:
         return f"{self.root}/{table.place}"
 
 
-def _dressed(fresh: DataFrame, table: Table, batch: int) -> DataFrame:
+def _dressed(fresh_rows: DataFrame, table: Table, batch: int) -> DataFrame:
     """With the table's columns in its types and order."""
     if table.batched:
-        fresh = fresh.withColumn("batch", f.lit(batch))
+        fresh_rows = fresh_rows.withColumn("batch", f.lit(batch))
     if table.marks:
-        fresh = fresh.withColumn("active", f.lit(True))
-    return fresh.select(*(f.col(each.name).cast(each.dataType).alias(each.name) for each in table.struct().fields))
+        fresh_rows = fresh_rows.withColumn("active", f.lit(True))
+    return fresh_rows.select(
+        *(
+            f.col(lake_field.name).cast(lake_field.dataType).alias(lake_field.name)
+            for lake_field in table.struct().fields
+        )
+    )
 
 
 def _changes(
-    table: Table, fresh: DataFrame, old: DataFrame, batch: int, compared: Sequence[str], *, replacing: str, ends: bool
+    table: Table,
+    fresh_rows: DataFrame,
+    old: DataFrame,
+    batch: int,
+    compared: Sequence[str],
+    *,
+    replacing: str,
+    ends: bool,
 ) -> DataFrame:
     """The differences: rows of the table with the operation for each."""
     plain = [name for name in table.names if name not in table.keys]
     looked_at = compared or [name for name in plain if name != "batch"]
     needed = plain if ends else [name for name in plain if name in looked_at]
     was = old.select(*table.keys, *(f.col(name).alias(f"was_{name}") for name in needed), f.lit(1).alias("was"))
-    both = fresh.withColumn("now", f.lit(1)).join(was, on=list(table.keys), how="full" if ends else "left")
+    joined_rows = fresh_rows.withColumn("now", f.lit(1)).join(was, on=list(table.keys), how="full" if ends else "left")
     differs: Column = reduce(
-        lambda one, other: one | other, (~f.col(name).eqNullSafe(f.col(f"was_{name}")) for name in looked_at)
+        lambda differs_so_far, other: differs_so_far | other,
+        (~f.col(name).eqNullSafe(f.col(f"was_{name}")) for name in looked_at),
     ) & f.expr(replacing)
-    gone = f.col("now").isNull()
-    ended = gone & f.col("was_active") if table.marks else gone
-    wanted_column = f.col("was").isNull() | (f.col("now").isNotNull() & differs) | (ended if ends else f.lit(False))
-    changed = both.where(wanted_column)
+    is_gone = f.col("now").isNull()
+    is_ended = is_gone & f.col("was_active") if table.marks else is_gone
+    wanted_column = f.col("was").isNull() | (f.col("now").isNotNull() & differs) | (is_ended if ends else f.lit(False))
+    changed = joined_rows.where(wanted_column)
     put = f.when(f.col("was").isNull(), _ADD).otherwise(_PUT)
     if not ends:
         return changed.select(*table.names, put.alias(_OPERATION))
-    values = {name: f.when(gone, f.col(f"was_{name}")).otherwise(f.col(name)) for name in plain}
+    values = {name: f.when(is_gone, f.col(f"was_{name}")).otherwise(f.col(name)) for name in plain}
     if table.batched:
         values["batch"] = f.lit(batch).cast("bigint")
     if table.marks:
         values["active"] = f.col("now").isNotNull()
-    operation = put if table.marks else f.when(gone, _END).otherwise(put)
+    operation = put if table.marks else f.when(is_gone, _END).otherwise(put)
     return changed.select(
         *table.keys, *(value.alias(name) for name, value in values.items()), operation.alias(_OPERATION)
     )
@@ -297,8 +314,8 @@ def _changes(
 
 def _counted(changes: DataFrame) -> tuple[int, int]:
     """The number of changes, and how many of them concern existing rows."""
-    count, known = changes.select(f.count("*"), f.count_if(f.col(_OPERATION) != _ADD)).collect()[0]
-    return int(count), int(known)
+    count, number_known = changes.select(f.count("*"), f.count_if(f.col(_OPERATION) != _ADD)).collect()[0]
+    return int(count), int(number_known)
 
 
 def _literal(value: Any) -> str:

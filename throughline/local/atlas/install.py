@@ -79,18 +79,18 @@ def _make(folder: Path) -> None:
     )
 
 
-def _fetch(made: Installed) -> Path:
+def _fetch(installed: Installed) -> Path:
     """Download the archive and check it. Its copy in Ivy's cache is deleted."""
-    cache = made.folder / "ivy"
+    cache = installed.folder / "ivy"
     java = find_java(JavaNeed(platform=SPARK_3)).path / "bin" / "java"  # it trusts the network's certificates
     ivy = [str(java), "-cp", str(own().spark_home / "jars" / "*"), "org.apache.ivy.Main", "-cache", str(cache)]
-    what = ["-types", "war", "-confs", "default", "-notransitive", "-dependency", *ARCHIVE]
+    selection = ["-types", "war", "-confs", "default", "-notransitive", "-dependency", *ARCHIVE]
     run_installer(
-        [*ivy, *what, "-retrieve", f"{made.folder}/[artifact].[ext]"],
+        [*ivy, *selection, "-retrieve", f"{installed.folder}/[artifact].[ext]"],
         f"Atlas {VERSION} did not come from Maven Central (is there a network, and does it reach Maven Central?)",
     )
     shutil.rmtree(cache)
-    archive = made.folder / f"{ARCHIVE[1]}.war"
+    archive = installed.folder / f"{ARCHIVE[1]}.war"
     with archive.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     if digest != DIGEST:

@@ -59,13 +59,13 @@ def base_model() -> Json:
 
 def lacking(names: Iterable[str]) -> Json:
     """Return the types of the local catalog that are not among these, as the body of one call that creates them."""
-    there = frozenset(names)
-    return _grouped(typedef for typedef in builtin_typedefs() if typedef["name"] not in there)
+    existing_names = frozenset(names)
+    return _grouped(typedef for typedef in builtin_typedefs() if typedef["name"] not in existing_names)
 
 
 def _grouped(typedefs: Iterable[Json]) -> Json:
-    found: dict[str, list[Json]] = {kind: [] for kind in _KINDS.values()}
+    types_by_kind: dict[str, list[Json]] = {kind: [] for kind in _KINDS.values()}
     for typedef in typedefs:
         plain = {key: value for key, value in typedef.items() if key not in _STAMPS}
-        found[_KINDS[typedef["category"]]].append(plain)
-    return dict(found)
+        types_by_kind[_KINDS[typedef["category"]]].append(plain)
+    return dict(types_by_kind)

@@ -147,10 +147,10 @@ def alone(home: Path) -> Iterator[None]:
         yield
 
 
-def ports(wanted: int) -> tuple[int, int, int]:
+def ports(port: int) -> tuple[int, int, int]:
     """Return the ports of web server, Kafka and ZooKeeper; all three were free at the same moment."""
     with (
-        listen(wanted, "Atlas", "name another by --port") as web,
+        listen(port, "Atlas", "name another by --port") as web,
         listen(0, "Kafka", "try again") as kafka,
         listen(0, "ZooKeeper", "try again") as zookeeper,
     ):

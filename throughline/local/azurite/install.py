@@ -7,8 +7,8 @@ from throughline.local.toolchain.installing import run_installer
 from throughline.local.toolchain.node import NodeTools, find_node
 from throughline.local.toolchain.stamp import install_once
 
-_HERE = Path(__file__).parent
-_PACKAGES = (_HERE / "package.json", _HERE / "package-lock.json")
+_FOLDER = Path(__file__).parent
+_PACKAGES = (_FOLDER / "package.json", _FOLDER / "package-lock.json")
 _SCRIPT = "azurite.js"
 _BUNDLE = ("--bundle", "--platform=node", "--external:pg-hstore", "--log-level=error")  # PostgreSQL's, not installed
 _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")

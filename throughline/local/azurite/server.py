@@ -23,7 +23,7 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 SERVICES = ("blob", "queue", "table")
 USUAL_PORTS: Mapping[str, int] = MappingProxyType({"blob": 10000, "queue": 10001, "table": 10002})
 _LISTENING = re.compile(r"Azurite (\w+) service is successfully listening at https?://127\.0\.0\.1:(\d+)")
-_TAKEN = re.compile(r"EADDRINUSE.*:(\d+)")
+_TAKEN_PORT = re.compile(r"EADDRINUSE.*:(\d+)")
 _START_SECONDS = 30
 _STOP_SECONDS = 15  # writing a large persistent store takes a while
 
@@ -115,8 +115,8 @@ class Azurite:
 def _ports(output: Path) -> dict[str, int] | None:
     """Return the ports of the services by Azurite's output; None until all listen. LocalError: one is taken."""
     text = output.read_text(errors="replace")
-    if taken := _TAKEN.search(text):
-        raise _port_error(int(taken[1]))
+    if port_match := _TAKEN_PORT.search(text):
+        raise _port_error(int(port_match[1]))
     ports = {name.lower(): int(port) for name, port in _LISTENING.findall(text)}
     return ports if len(ports) == len(SERVICES) else None
 

@@ -91,9 +91,9 @@ class Glossary:
                 raise CatalogError(Fault.NOT_ASSIGNED, relationship, guid, reference.get("guid"))
             self._store.end_edge(self._store.edges[relationship], keep=False)
 
-    def _put(self, type_name: str, attributes: Json, qualified_name: str, relations: Json, taken: Fault) -> str:
+    def _put(self, type_name: str, attributes: Json, qualified_name: str, relations: Json, refusal: Fault) -> str:
         if self._store.named([type_name], qualified_name):
-            raise CatalogError(taken, qualified_name)
+            raise CatalogError(refusal, qualified_name)
         entity = {
             "typeName": type_name,
             "guid": "-1",

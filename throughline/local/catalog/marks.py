@@ -52,8 +52,8 @@ def attach(store: Store, typedefs: Typedefs, entity: Entity, mark: Json) -> None
     if any(stored["typeName"] == mark["typeName"] for stored in marks):
         text = f"entity: {entity.guid}, already associated with classification: {mark['typeName']}"
         raise CatalogError(Fault.BAD_PARAMETERS, text)
-    kept = {key: value for key, value in mark.items() if key not in {"entityGuid", "entityStatus"}}
-    store.put_entity(replace(entity, body={**entity.body, "classifications": [*marks, kept]}))
+    mark_fields = {key: value for key, value in mark.items() if key not in {"entityGuid", "entityStatus"}}
+    store.put_entity(replace(entity, body={**entity.body, "classifications": [*marks, mark_fields]}))
 
 
 def detach(store: Store, typedefs: Typedefs, entity: Entity, name: str) -> None:

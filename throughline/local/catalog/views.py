@@ -68,8 +68,8 @@ class Views:
         self._store = store
         self._typedefs = typedefs
 
-    def full(self, entity: Entity, *, bare: bool) -> Json:
-        """Return an entity; `bare`: without relationship attributes."""
+    def full(self, entity: Entity, *, is_bare: bool) -> Json:
+        """Return an entity; `is_bare`: without relationship attributes."""
         attributes: Json = {
             name: entity.body["attributes"].get(name) for name in self._typedefs.entity_type(entity.type).attributes
         }
@@ -97,12 +97,12 @@ class Views:
                 full[optional] = entity.body[optional]
         if marks := marks_of(self._store, self._typedefs, entity):
             full["classifications"] = marks
-        return full if bare else full | {"relationshipAttributes": relationships}
+        return full if is_bare else full | {"relationshipAttributes": relationships}
 
-    def referred(self, entities: Iterable[Entity], *, bare: bool) -> Json:
+    def referred(self, entities: Iterable[Entity], *, is_bare: bool) -> Json:
         """Return the entities that these own, by guid."""
         return {
-            part.guid: self.full(part, bare=bare)
+            part.guid: self.full(part, is_bare=is_bare)
             for entity in entities
             for relation in self._typedefs.entity_type(entity.type).relations.values()
             if relation.owns

@@ -129,8 +129,8 @@ class EventGrid:
         for posted in [future for future in self._under_way if future.done()]:
             delivery = self._under_way.pop(posted)
             if not posted.result():
-                due = time.monotonic() + _PAUSES[min(delivery.failures, len(_PAUSES) - 1)]
-                heapq.heappush(self._due, replace(delivery, due=due, failures=delivery.failures + 1))
+                due_time = time.monotonic() + _PAUSES[min(delivery.failures, len(_PAUSES) - 1)]
+                heapq.heappush(self._due, replace(delivery, due=due_time, failures=delivery.failures + 1))
 
     def _post(self, delivery: _Delivery) -> bool:
         """Post an event, or put it into the queue; return False when it must be posted again."""
@@ -146,11 +146,11 @@ class EventGrid:
             status = self._pool.request("POST", hook, body=body, headers=headers).status
         except urllib3.exceptions.HTTPError:
             status = 0
-        taken = 200 <= status < 300  # noqa: PLR2004 -- any success
-        self.posts["taken" if taken else "failed"] += 1
+        is_taken = 200 <= status < 300  # noqa: PLR2004 -- any success
+        self.posts["taken" if is_taken else "failed"] += 1
         if status in _NOT_AGAIN:
             _LOG.warning("the functions host answered %s to an event of %s: it is dropped", status, delivery.blob.name)
-        return taken or status in _NOT_AGAIN
+        return is_taken or status in _NOT_AGAIN
 
     def _put(self, delivery: _Delivery) -> bool:
         try:

@@ -69,7 +69,7 @@ class BlobQueue(MessageQueue):
     ) -> None:
         names = QueueNames(queue=f"azure-webjobs-blobtrigger-{host_id}", poison=POISON_QUEUE)
         limit = config.extensions.blobs.max_degree_of_parallelism
-        super().__init__(own_host_storage, names, most=limit, visibility=visibility, retry=retry, call=call)
+        super().__init__(own_host_storage, names, limit=limit, visibility=visibility, retry=retry, call=call)
         self.targets: Mapping[str, BlobTarget] = {}
         self._worker, self._threshold = worker, config.extensions.blobs.poison_blob_threshold
 
@@ -119,7 +119,9 @@ class BlobQueue(MessageQueue):
 def _metadata(target: BlobTarget, name: str, blob: Blob) -> dict[str, Datum]:
     """Return the trigger metadata that the real host sends with the content."""
     properties: dict[str, Any] = {
-        theirs: blob.properties[header] for header, theirs in _PROPERTIES.items() if header in blob.properties
+        property_name: blob.properties[header]
+        for header, property_name in _PROPERTIES.items()
+        if header in blob.properties
     }
     properties["ContentLength"] = len(blob.data)
     names = target.pattern.match(name) or {}

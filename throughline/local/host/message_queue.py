@@ -39,14 +39,14 @@ class MessageQueue(ABC):
         own_host_storage: HostStorage,
         names: QueueNames,
         *,
-        most: int,
+        limit: int,
         visibility: int,
         retry: int,
         call: Callable[..., Any],
     ) -> None:
         self.poisoned = 0
         self._own, self._name, self._poison_name = own_host_storage, names.queue, names.poison
-        self._most, self._visibility, self._retry = most, visibility, retry
+        self._most, self._visibility, self._retry = limit, visibility, retry
         self._call = call
         self._queued = 0  # messages in the queue, as far as this host knows
         self._news = asyncio.Event()  # there may be a message
@@ -70,11 +70,11 @@ class MessageQueue(ABC):
 
     async def serve(self) -> None:
         """Deliver the queued messages until cancelled; running invocations continue, see `finish`."""
-        most = self._most
+        limit = self._most
         while True:
-            await self._slots(most)
+            await self._slots(limit)
             self._news.clear()
-            count = min(_MOST_MESSAGES, most - len(self._running))
+            count = min(_MOST_MESSAGES, limit - len(self._running))
             messages = await self._call(self._own.get_messages, self._name, count, self._visibility)
             for message in messages:
                 task = asyncio.create_task(self._serve(message))
@@ -92,17 +92,17 @@ class MessageQueue(ABC):
         while self._running:
             await asyncio.wait(self._running)
 
-    async def _slots(self, most: int) -> None:
+    async def _slots(self, limit: int) -> None:
         """Wait for half of the slots, or after a moment for one: this makes few calls and leaves no slot idle."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + _PATIENCE_SECONDS
-        while (busy := len(self._running)) > most // 2:
+        while (busy := len(self._running)) > limit // 2:
             self._room.clear()
             remaining = patience - loop.time()
-            if remaining <= 0 and busy < most:
+            if remaining <= 0 and busy < limit:
                 return
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._room.wait(), max(remaining, 0) if busy < most else None)
+                await asyncio.wait_for(self._room.wait(), max(remaining, 0) if busy < limit else None)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)

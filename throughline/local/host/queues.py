@@ -32,8 +32,8 @@ class TriggerQueue(MessageQueue):
         name = function.trigger.data["queueName"]
         names = QueueNames(queue=name, poison=f"{name}-poison")
         queues = config.extensions.queues
-        most, retry = queues.batch_size + queues.new_batch_threshold, queues.retry
-        super().__init__(own_host_storage, names, most=most, visibility=visibility, retry=retry, call=call)
+        limit, retry = queues.batch_size + queues.new_batch_threshold, queues.retry
+        super().__init__(own_host_storage, names, limit=limit, visibility=visibility, retry=retry, call=call)
         self._function, self._worker, self._tries = function, worker, queues.max_dequeue_count
 
     async def _deliver(self, message: QueueMessage) -> bool:

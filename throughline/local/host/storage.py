@@ -122,12 +122,12 @@ class HostStorage:
             "create container", "PUT", f"{self._blobs}/{container}", {"restype": "container"}, accept=(_CONFLICT,)
         )
 
-    def list_blobs(self, container: str, prefix: str, after: str = "") -> Iterator[Listed]:
-        """Yield every blob, those after the name `after` if given; nothing when the container does not exist.
+    def list_blobs(self, container: str, prefix: str, marker_before: str = "") -> Iterator[Listed]:
+        """Yield every blob, those after the name `marker_before` if given; nothing when the container does not exist.
 
-        `after` works with `emulated` storage only: Azurite's marker is the last name of a page, Azure's is opaque.
+        `marker_before` works with `emulated` storage only: Azurite's marker is a page's last name, Azure's is opaque.
         """
-        marker: str | None = after
+        marker: str | None = marker_before
         while marker is not None:
             query = {"restype": "container", "comp": "list", "prefix": prefix, "maxresults": _PAGE, "marker": marker}
             answer = self._call("list blobs", "GET", f"{self._blobs}/{container}", query, accept=(_NOT_FOUND,))

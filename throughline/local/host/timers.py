@@ -97,30 +97,30 @@ class Timer:
             await self._fire(last, last)
         elif missed is None and self._monitor is not None:
             await self._note(last)
-        due = last
+        due_time = last
         while True:
             now = datetime.now(UTC)
             # Counted from the last due time, so that spans don't drift, but never into the past.
-            due = next(time for time in occurrences(self._schedule, due) if time > now)
-            await asyncio.sleep((due - now).total_seconds())
-            await self._fire(due, last)
-            last = due
+            due_time = next(time for time in occurrences(self._schedule, due_time) if time > now)
+            await asyncio.sleep((due_time - now).total_seconds())
+            await self._fire(due_time, last)
+            last = due_time
 
     async def finish(self) -> None:
         """Wait for the invocation that runs."""
         if self._running is not None:
             await self._running
 
-    async def _fire(self, due: datetime, last: datetime, *, late: bool = False) -> None:
-        self._running = asyncio.create_task(self._invoke(due, last, late=late))
+    async def _fire(self, due_time: datetime, last: datetime, *, late: bool = False) -> None:
+        self._running = asyncio.create_task(self._invoke(due_time, last, late=late))
         await asyncio.shield(self._running)
 
-    async def _invoke(self, due: datetime, last: datetime, *, late: bool) -> None:
-        following = next(occurrences(self._schedule, due))
+    async def _invoke(self, due_time: datetime, last: datetime, *, late: bool) -> None:
+        following = next(occurrences(self._schedule, due_time))
         status = {"Last": last.isoformat(), "Next": following.isoformat(), "LastUpdated": last.isoformat()}
         info = {"Schedule": {"AdjustForDST": True}, "ScheduleStatus": status, "IsPastDue": late}
         await self._worker.invoke(self._function, Datum(json.dumps(info), "json"), {})
-        await self._note(datetime.now(UTC) if late else due)
+        await self._note(datetime.now(UTC) if late else due_time)
 
     async def _note(self, last: datetime) -> None:
         if self._monitor is not None:

@@ -32,7 +32,7 @@ def explain_failure(name: str, log: str, output: str, path: Path) -> str:
 
     `log` is the standard error of spark-submit, `output` its standard output, which has a Python job's traceback.
     """
-    missing = sorted({":".join(found) for found in _UNRESOLVED.findall(log)})
+    missing = sorted({":".join(coordinates) for coordinates in _UNRESOLVED.findall(log)})
     if missing:
         packages = " and ".join(missing)
         if _NO_NETWORK.search(log):

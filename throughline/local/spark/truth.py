@@ -85,9 +85,9 @@ def _compare(truth: Expected, reported: Expected) -> list[str]:
         ("edge", truth.edges, reported.edges),
     ]
     return [
-        f"{truth.output}: {kind} {how}: {fact}"
+        f"{truth.output}: {kind} {word}: {fact}"
         for kind, should, is_ in kinds
-        for how, gap in (("missing", should - is_), ("too many", is_ - should))
+        for word, gap in (("missing", should - is_), ("too many", is_ - should))
         for fact in sorted(gap, key=str)
     ]
 

@@ -71,13 +71,16 @@ class JavaNeed:
     @property
     def versions(self) -> tuple[int, ...]:
         """Major versions of Java, the lowest first."""
-        return tuple(each for each in self.platform.java if not self.lake or each <= self.platform.newest_arrow_java)
+        return tuple(
+            version for version in self.platform.java if not self.lake or version <= self.platform.newest_arrow_java
+        )
 
     @property
     def from_pypi(self) -> int | None:
         """The oldest Java of PyPI that runs the job; None when there is none."""
         return next(
-            (each for each, http in _PYPI.items() if each in self.versions and (http or not self.listener)), None
+            (version for version, http in _PYPI.items() if version in self.versions and (http or not self.listener)),
+            None,
         )
 
 

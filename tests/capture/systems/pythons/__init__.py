@@ -46,14 +46,14 @@ def airflow() -> Iterator[System]:
 @contextmanager
 def great_expectations() -> Iterator[System]:
     """Provide Great Expectations with OpenLineage's action, and a PostgreSQL with a table. Raises SystemsError."""
-    own = _system("great_expectations", "great_expectations", ("openlineage-integration-common",))
+    base_system = _system("great_expectations", "great_expectations", ("openlineage-integration-common",))
     with postgres() as database:
         yield replace(
-            own,
+            base_system,
             environment={"GX_ANALYTICS_ENABLED": "false"},
             arguments=database.arguments,
             stable_names=database.stable_names,
-            versions={**own.versions, **database.versions},
+            versions={**base_system.versions, **database.versions},
         )
 
 
@@ -63,14 +63,17 @@ def python_client() -> Iterator[System]:
     yield _system("python_client", "openlineage-python", ())
 
 
-def _system(name: str, main: str, others: tuple[str, ...]) -> System:
-    """Return a system whose version is that of its `main` package; the versions of `others` are kept too."""
+def _system(name: str, main: str, other_packages: tuple[str, ...]) -> System:
+    """Return a system whose version is that of its `main` package; the versions of `other_packages` are kept too."""
     pinned = _PINNED / f"{name}.txt"
     requirements = pinned if pinned.exists() else Path(__file__).with_name(f"{name}.txt")
     folder = install_once(f"{name}_python", (requirements,), partial(_make, name, requirements))
     python = folder / ".venv" / "bin" / "python"
-    found = json.loads(_run([str(python), "-I", "-c", _LIST_VERSIONS], name))
-    return System(python=python, versions={name: found[main]} | {each: found[each] for each in (main, *others)})
+    versions = json.loads(_run([str(python), "-I", "-c", _LIST_VERSIONS], name))
+    return System(
+        python=python,
+        versions={name: versions[main]} | {package: versions[package] for package in (main, *other_packages)},
+    )
 
 
 def _make(name: str, requirements: Path, folder: Path) -> None:
@@ -84,8 +87,8 @@ def _make(name: str, requirements: Path, folder: Path) -> None:
 
 
 def _run(command: list[str], name: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = done.stderr.strip().rpartition("\n")[2]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    if outcome.returncode:
+        last = outcome.stderr.strip().rpartition("\n")[2]
         raise SystemsError(f"The Python for {name} could not be made ({last}): is there a network?")
-    return done.stdout
+    return outcome.stdout

@@ -246,9 +246,9 @@ def _properties_of(case: Case) -> str:
 
 
 def test_the_document_shows_the_same_table() -> None:
-    shown = DOCUMENT.read_text().partition("## The table\n\n")[2]
-    assert shown.strip() == "".join(_document()).strip(), "put this into docs/concepts/job-identity.md:\n" + "".join(
-        _document()
+    shown_table = DOCUMENT.read_text().partition("## The table\n\n")[2]
+    assert shown_table.strip() == "".join(_document()).strip(), (
+        "put this into docs/concepts/job-identity.md:\n" + "".join(_document())
     )
 
 
@@ -343,24 +343,24 @@ APP = JobIdentity(strength=Strength.APPLICATION, name="app")
 IDENTITIES = st.lists(st.sampled_from([*NOTEBOOKS, *JOBS, SHELL, APP]), max_size=8)
 
 
-@pytest.mark.parametrize("own", [SHELL, APP])
-def test_a_run_without_a_strong_identity_takes_the_only_one_of_its_application(own: JobIdentity) -> None:
-    assert inherit(own, [own, NOTEBOOKS[0], SHELL, NOTEBOOKS[0]]) == NOTEBOOKS[0]
-    assert inherit(own, [JOBS[0]]) == JOBS[0]
+@pytest.mark.parametrize("own_identity", [SHELL, APP])
+def test_a_run_without_a_strong_identity_takes_the_only_one_of_its_application(own_identity: JobIdentity) -> None:
+    assert inherit(own_identity, [own_identity, NOTEBOOKS[0], SHELL, NOTEBOOKS[0]]) == NOTEBOOKS[0]
+    assert inherit(own_identity, [JOBS[0]]) == JOBS[0]
 
 
 def test_only_the_highest_strength_counts() -> None:
     assert inherit(SHELL, [JOBS[0], JOBS[1], NOTEBOOKS[0]]) == NOTEBOOKS[0]
 
 
-@pytest.mark.parametrize("known", [[], [SHELL, APP], NOTEBOOKS, [NOTEBOOKS[1], NOTEBOOKS[2], JOBS[0]]])
-def test_a_run_keeps_its_identity_unless_exactly_one_can_be_inherited(known: list[JobIdentity]) -> None:
-    assert inherit(SHELL, known) == SHELL
+@pytest.mark.parametrize("known_identities", [[], [SHELL, APP], NOTEBOOKS, [NOTEBOOKS[1], NOTEBOOKS[2], JOBS[0]]])
+def test_a_run_keeps_its_identity_unless_exactly_one_can_be_inherited(known_identities: list[JobIdentity]) -> None:
+    assert inherit(SHELL, known_identities) == SHELL
 
 
-@pytest.mark.parametrize("own", [JOBS[0], NOTEBOOKS[0]])
-def test_a_run_keeps_its_own_strong_identity(own: JobIdentity) -> None:
-    assert inherit(own, [NOTEBOOKS[1]]) == own
+@pytest.mark.parametrize("own_identity", [JOBS[0], NOTEBOOKS[0]])
+def test_a_run_keeps_its_own_strong_identity(own_identity: JobIdentity) -> None:
+    assert inherit(own_identity, [NOTEBOOKS[1]]) == own_identity
 
 
 @given(IDENTITIES, IDENTITIES)

@@ -204,10 +204,10 @@ def test_each_platform_names_the_origin_of_a_job(lines: list[bytes], origin: Ori
 def test_names_do_not_depend_on_captured_properties(case: str) -> None:
     """The properties that the listener captures change neither the qualified name nor the description."""
     lines = CASES[case][0]
-    bare = [json.loads(line) for line in lines]
-    for each in bare:
-        each["run"]["facets"].pop("spark_properties", None)
-    plain = process_entity(process_of(json.dumps(each).encode() for each in bare))
+    bare_events = [json.loads(line) for line in lines]
+    for bare_event in bare_events:
+        bare_event["run"]["facets"].pop("spark_properties", None)
+    plain = process_entity(process_of(json.dumps(each).encode() for each in bare_events))
     entity = process_entity(process_of(lines))
     assert entity.qualified_name == plain.qualified_name
     assert entity.attributes == plain.attributes
@@ -221,14 +221,14 @@ def test_an_origin_does_not_change_from_run_to_run_nor_with_the_order() -> None:
         events(captured, {**NOTEBOOK, "spark.databricks.job.runId": str(number)}, application=HOST, number=number)
         for number in (1, 2)
     ]
-    one, other = (process_entity(process_of(run)) for run in runs)
-    assert one.fingerprint == other.fingerprint
+    first_entity, other = (process_entity(process_of(run)) for run in runs)
+    assert first_entity.fingerprint == other.fingerprint
     quiet = [line.replace(b"append_data", b"overwrite_by_expression") for line in events(None, application=HOST)]
     quiet = [line.replace(b"11111111-0000", b"22222222-0000") for line in quiet]
     lines = [*runs[0], *quiet]
     process_entities = {process_entity(process_of(order)) for order in permutations(lines)}
-    assert len({each.fingerprint for each in process_entities}) == 1
-    assert process_entities.pop().origin == one.origin
+    assert len({lineage_entity.fingerprint for lineage_entity in process_entities}) == 1
+    assert process_entities.pop().origin == first_entity.origin
 
 
 URL = "https://ann:geheim@git.example.org/jobs/blob/{}/load.py"
@@ -287,10 +287,10 @@ def catalog_at(endpoint: str, token: str) -> tuple[AtlasCatalog, SteadyAtlasClie
     return AtlasCatalog(client), client
 
 
-def held(server: CatalogServer, endpoint: str, each: ProcessEntity) -> dict[str, Any]:
+def held(server: CatalogServer, endpoint: str, written_entity: ProcessEntity) -> dict[str, Any]:
     answer = requests.get(
-        f"{endpoint}/entity/uniqueAttribute/type/{each.type}",
-        params={"attr:qualifiedName": each.qualified_name},
+        f"{endpoint}/entity/uniqueAttribute/type/{written_entity.type}",
+        params={"attr:qualifiedName": written_entity.qualified_name},
         headers={"Authorization": f"Bearer {server.token}"},
         timeout=60,
     )
@@ -325,8 +325,8 @@ def test_a_plain_atlas_gets_custom_attributes_and_no_managed_attributes(fresh_ca
     catalog, client = catalog_at(server.atlas_endpoint, server.token)
     AtlasTypes(client).create([managed_attributes()])
     guids = catalog.create_assets([asset_entity(asset) for asset in (*process.inputs, *process.outputs)])
-    each = entity(platform="Synapse", workspace="sales")
-    assert catalog.write_processes([each], guids)
-    found = held(server, server.atlas_endpoint, each)
-    assert found["customAttributes"] == {"platform": "Synapse", "workspace": "sales"}
-    assert "businessAttributes" not in found
+    written_entity = entity(platform="Synapse", workspace="sales")
+    assert catalog.write_processes([written_entity], guids)
+    held_entity = held(server, server.atlas_endpoint, written_entity)
+    assert held_entity["customAttributes"] == {"platform": "Synapse", "workspace": "sales"}
+    assert "businessAttributes" not in held_entity

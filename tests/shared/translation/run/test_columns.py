@@ -66,9 +66,9 @@ def test_descriptions_are_expressions_without_literals(facet: Json, expressions:
 
 def test_all_expressions_of_one_column_edge_are_kept() -> None:
     ways = [replace(edge("/a", "/out"), expressions=(text,)) for text in ("upper(x)", "lower(x)", "trim(x)")]
-    (one,) = union_edges(ways)
-    assert one.expressions == ("lower(x)", "trim(x)", "upper(x)")
-    assert union_edges([*union_edges(ways[:2]), ways[2]]) == (one,)
+    (united_edge,) = union_edges(ways)
+    assert united_edge.expressions == ("lower(x)", "trim(x)", "upper(x)")
+    assert union_edges([*union_edges(ways[:2]), ways[2]]) == (united_edge,)
 
 
 FACETS: dict[str, tuple[Json, set[Edge]]] = {
@@ -202,7 +202,7 @@ def test_a_pair_is_masked_only_if_all_of_its_paths_are() -> None:
 
 
 def test_a_mask_of_one_event_does_not_hide_the_plain_path_of_another() -> None:
-    facets = [lineage({"x": [source("/a", "x", each)]}) for each in (HASH, IDENTITY)]
+    facets = [lineage({"x": [source("/a", "x", transformation)]}) for transformation in (HASH, IDENTITY)]
     events: list[Any] = [
         decoded(kind, minute=minute, outputs=[dataset("/out", columnLineage=facet)])
         for minute, (kind, facet) in enumerate(zip(("START", "COMPLETE"), facets, strict=True))

@@ -11,12 +11,19 @@ from tests.support.building import Json, body, dataset, packed, source, step
 
 
 def _fed(*sources: Json, **fields: list[Json]) -> Json:
-    return {"inputs": list(sources), "fields": {column: {"inputs": found} for column, found in fields.items()}}
+    return {
+        "inputs": list(sources),
+        "fields": {column: {"inputs": field_inputs} for column, field_inputs in fields.items()},
+    }
 
 
 def _dataset(name: str, field: str = "", *steps: Json) -> Json:
-    found: Json = {"namespace": "file", "name": name, "type": "DATASET"}
-    return {**found, **({"field": field} if field else {}), **({"transformations": list(steps)} if steps else {})}
+    dataset_entry: Json = {"namespace": "file", "name": name, "type": "DATASET"}
+    return {
+        **dataset_entry,
+        **({"field": field} if field else {}),
+        **({"transformations": list(steps)} if steps else {}),
+    }
 
 
 def _entry(name: str, lineage: Json) -> Json:
@@ -136,5 +143,5 @@ def test_entries_of_several_events_are_united() -> None:
         body(minute=1, job="task", job_facets={"lineage": {"entries": [_entry("/x", _fed(_dataset("/b")))]}}),
     ]
     for order in (events, events[::-1], [*events, *events]):
-        (process,) = translate_history([decode(packed(each)) for each in order]).processes
+        (process,) = translate_history([decode(packed(event_body)) for event_body in order]).processes
         assert [asset.name for asset in process.inputs] == ["/a", "/b"]

@@ -37,8 +37,8 @@ ENGINE = {"name": "spark", "version": "3.5.1", "openlineageAdapterVersion": "1.5
 SQL = "INSERT INTO out SELECT x FROM people WHERE name = 'Ann'"
 
 
-def event(kind: str, *, minute: float = 0, run: str = "one", rows: int | None = 1234, read: str = "/in") -> Json:
-    columns = lineage({"x": [source(read, "x", IDENTITY)]})
+def event(kind: str, *, minute: float = 0, run: str = "one", rows: int | None = 1234, source_name: str = "/in") -> Json:
+    columns = lineage({"x": [source(source_name, "x", IDENTITY)]})
     output = dataset("/out", columnLineage=columns)
     if rows is not None and kind == "COMPLETE":
         output["outputFacets"] = {"outputStatistics": {"rowCount": rows, "size": 5_600_000}}
@@ -48,7 +48,7 @@ def event(kind: str, *, minute: float = 0, run: str = "one", rows: int | None = 
         run=run,
         application=f"application {run}",
         app_name="nightly",
-        inputs=[read],
+        inputs=[source_name],
         outputs=[output],
         run_facets={"processing_engine": ENGINE},
         job_facets={"sql": {"query": SQL}, "jobType": {"integration": "SPARK", "jobType": "SQL_JOB"}},
@@ -64,14 +64,14 @@ def on_databricks(properties: Json, job: str = f"{HOST}.execute_insert_into_hado
 
 
 def settle(storage: MemoryStorage, *events: Json) -> None:
-    for each in events:
-        receive(storage, packed(each), most_bytes=1_000_000)
+    for event_body in events:
+        receive(storage, packed(event_body), most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
         deliver_blob(storage, fact.name)
 
 
-def how(**more: Any) -> PublishOptions:
-    return PublishOptions(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **more})
+def how(**fields: Any) -> PublishOptions:
+    return PublishOptions(**{"now": lambda: datetime.now(UTC) + timedelta(hours=1), **fields})
 
 
 @pytest.fixture(params=["memory", "atlas"])
@@ -108,8 +108,8 @@ def test_facts_are_written_only_with_changed_lineage(catalog: MemoryCatalog | At
     settle(storage, event("START"), event("COMPLETE", minute=2))
     publish(storage, catalog, how())
     settle(storage, event("START", minute=5, run="two"), event("COMPLETE", minute=9, run="two", rows=9))
-    done = publish(storage, catalog, how())
-    assert (done.written, done.unchanged) == (0, 1)
+    publish_result = publish(storage, catalog, how())
+    assert (publish_result.written, publish_result.unchanged) == (0, 1)
     assert "10:02 UTC" in description(catalog)
     third: Any = {"run": "three", "read": "/other", "rows": 7}
     settle(storage, event("START", minute=20, **third), event("COMPLETE", minute=21, **third))
@@ -148,7 +148,7 @@ def test_on_databricks_there_is_a_link_to_the_jobs_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("without", "link"),
+    ("missing_properties", "link"),
     [
         (("spark.databricks.job.runId",), f"https://{HOST}/#job/42"),
         (
@@ -157,8 +157,10 @@ def test_on_databricks_there_is_a_link_to_the_jobs_run() -> None:
         ),
     ],
 )
-def test_without_a_job_run_the_link_leads_to_the_job_or_the_notebook(without: tuple[str, ...], link: str) -> None:
-    description = on_databricks({key: value for key, value in PROPERTIES.items() if key not in without})
+def test_without_a_job_run_the_link_leads_to_the_job_or_the_notebook(
+    missing_properties: tuple[str, ...], link: str
+) -> None:
+    description = on_databricks({key: value for key, value in PROPERTIES.items() if key not in missing_properties})
     assert link in description.splitlines()
 
 
@@ -191,14 +193,14 @@ def test_durations_are_readable(minutes: float, duration: str) -> None:
 def test_the_latest_amounts_count_however_many_data_sets_a_run_writes(outputs: int) -> None:
     def decoded(kind: str, minute: float, rows: int) -> Event:
         statistics = {"outputStatistics": {"rowCount": rows}}
-        written = [{**dataset(f"/out{each}"), "outputFacets": statistics} for each in range(outputs)]
-        return decode(packed(body(kind, minute=minute, outputs=written)))
+        output_datasets = [{**dataset(f"/out{number}"), "outputFacets": statistics} for number in range(outputs)]
+        return decode(packed(body(kind, minute=minute, outputs=output_datasets)))
 
     events = [decoded("RUNNING", 1, 5), decoded("COMPLETE", 2, 1234)]
-    assert [each.rows for each in facts_of(merge(events), events).written] == [1234] * 8
+    assert [dataset_facts.rows for dataset_facts in facts_of(merge(events), events).written] == [1234] * 8
 
 
 def test_of_two_events_of_one_time_the_same_one_counts_in_any_order() -> None:
     events = [decode(packed(event("COMPLETE", rows=rows))) for rows in (1, 2)]
-    forth, back = (facts_of(merge(each), each) for each in (events, events[::-1]))
+    forth, back = (facts_of(merge(event_order), event_order) for event_order in (events, events[::-1]))
     assert forth == back

@@ -16,8 +16,8 @@ def _events(first: Json, second: Json, *, with_plan: bool) -> list[Event]:
     end = body("COMPLETE", inputs=["/in"], outputs=[second], minute=1)
     if with_plan:
         plans = PlanBuilder()
-        read = plans.table("file:/in", column(1, "a"), column(2, "b"))
-        unknown = plans.add("Mystery", child=read, output=[column(1, "a")])
+        read_table = plans.table("file:/in", column(1, "a"), column(2, "b"))
+        unknown = plans.add("Mystery", child=read_table, output=[column(1, "a")])
         document = plans.writing(plans.project(unknown, column(1, "a")))
         end["run"]["facets"]["throughline_plan"] = msgspec.to_builtins(facet(document))
     return [decode(packed(start)), decode(packed(end))]
@@ -37,7 +37,7 @@ A, X = column(1, "a"), column(9, "x")
 
 
 @pytest.mark.parametrize(
-    ("after", "opaque"),
+    ("nodes_after", "opaque"),
     [
         ({"MapInPandas": {"output": [X]}}, True),
         ({"MapInPandas": {"output": [X]}, "Project": {"projectList": [alias(5, "h", call("Md5", X))]}}, True),
@@ -46,10 +46,12 @@ A, X = column(1, "a"), column(9, "x")
         ({"Filter": {"condition": call("PythonUDF", A)}}, False),
     ],
 )
-def test_a_run_is_opaque_if_what_a_column_is_made_of_is_an_upper_bound(after: dict[str, Json], opaque: bool) -> None:
+def test_a_run_is_opaque_if_what_a_column_is_made_of_is_an_upper_bound(
+    nodes_after: dict[str, Json], opaque: bool
+) -> None:
     plans = PlanBuilder()
     query = plans.table("file:/in", A)
-    for kind, fields in after.items():
+    for kind, fields in nodes_after.items():
         query = plans.add(kind, child=query, **fields)
     event = body("COMPLETE", inputs=["/in"], outputs=["/out"])
     event["run"]["facets"]["throughline_plan"] = msgspec.to_builtins(facet(plans.writing(query)))

@@ -29,7 +29,7 @@ APPLICATION = JobName(namespace="default", name="app")
 def run(
     name: str,
     *outputs: str,
-    at: int = 0,
+    offset: int = 0,
     plan: int | None = None,
     node: str = INSERT,
     app: str = "one",
@@ -38,7 +38,7 @@ def run(
     kind: str = "SQL_JOB",
 ) -> MergedRun:
     """A run that ended so many milliseconds after a point in time; `plan`: the number of the execution of a plan."""
-    end = datetime(2026, 11, 21, 10, 0, tzinfo=UTC) + timedelta(milliseconds=at)
+    end = datetime(2026, 11, 21, 10, 0, tzinfo=UTC) + timedelta(milliseconds=offset)
     return MergedRun(
         run_id=name,
         job=JobName(namespace="default", name=f"app.{node}"),
@@ -62,7 +62,7 @@ P, Q = run("p", "/a", plan=3), run("q", "/a", plan=4)
     ("runs", "joins"),
     [
         pytest.param([P, run("l", "/a")], {"p": "l"}, id="the same end and output"),
-        pytest.param([P, run("l", "/a", at=1)], {}, id="another time"),
+        pytest.param([P, run("l", "/a", offset=1)], {}, id="another time"),
         pytest.param([P, run("l", "/a", app="two")], {}, id="another application"),
         pytest.param([P, run("l", "/b")], {}, id="another output"),
         pytest.param([P, run("l", "/a", kind="RDD_JOB")], {}, id="a run that is no execution of SQL"),
@@ -114,19 +114,25 @@ def test_joins_do_not_depend_on_the_order_and_never_mix_executions(
     executions: list[tuple[int, str, bool, bool]], chance: random.Random
 ) -> None:
     numbered = list(enumerate(executions))
-    listeners = [run(f"l{number}", output, at=at) for number, (at, output, told, _) in numbered if told]
-    plans = [run(f"p{number}", output, at=at, plan=number) for number, (at, output, _, has) in numbered if has]
+    listeners = [
+        run(f"l{number}", output, offset=offset)
+        for number, (offset, output, has_listener, _) in numbered
+        if has_listener
+    ]
+    plans = [
+        run(f"p{number}", output, offset=offset, plan=number) for number, (offset, output, _, has) in numbered if has
+    ]
     runs = [*listeners, *plans]
     joins = joins_in(runs)
     chance.shuffle(runs)
     assert joins_in(runs) == joins
     assert len(set(joins.values())) == len(joins)
-    by_id = {one.run_id: one for one in runs}
+    by_id = {merged_run.run_id: merged_run for merged_run in runs}
     for plan, listener in joins.items():
         assert by_id[plan].last == by_id[listener].last
         assert by_id[plan].outputs == by_id[listener].outputs
     for number, (at, output, told, planned) in numbered:
-        alike = [one for one in numbered if one[1][:2] == (at, output)]
+        alike = [numbered_run for numbered_run in numbered if numbered_run[1][:2] == (at, output)]
         if told and planned and len(alike) == 1:
             assert joins[f"p{number}"] == f"l{number}"
 
@@ -146,11 +152,11 @@ def test_late_plans_give_the_lineage_of_writes_that_did_not_fail() -> None:
 def test_a_joined_plan_is_merged_as_an_event_of_the_run() -> None:
     """As if the jar had known the listener's run."""
     listener = decode(event("l", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/b"], application="app"))
-    at, application = "2026-11-21T10:00:00Z", run_id("app")
-    alone = decode(plan_event(run_id("p"), at, application=application))
-    known_event = decode(plan_event(run_id("l"), at, application=application))
-    assert contributions_of([listener, alone]) == contributions_of([listener, known_event])
-    assert contributions_of([alone, listener]) != contributions_of([listener])
+    event_time, application = "2026-11-21T10:00:00Z", run_id("app")
+    lone_event = decode(plan_event(run_id("p"), event_time, application=application))
+    known_event = decode(plan_event(run_id("l"), event_time, application=application))
+    assert contributions_of([listener, lone_event]) == contributions_of([listener, known_event])
+    assert contributions_of([lone_event, listener]) != contributions_of([listener])
 
 
 def test_a_failed_plan_withdraws_the_write_that_the_listener_calls_complete() -> None:
@@ -168,7 +174,7 @@ def test_a_write_is_one_process_whatever_the_listener_calls_the_application() ->
         event("l", "COMPLETE", "10:00:00", job=f"{name}.{INSERT}.b", parent=name, **fields)
         for name in ("unknown", "app")
     )
-    alone = plan_event(run_id("p"), "2026-11-21T10:00:00Z", application=run_id("app"))
-    joined, known_history = (translate_history([decode(body), decode(alone)]) for body in (unnamed, named))
+    lone_body = plan_event(run_id("p"), "2026-11-21T10:00:00Z", application=run_id("app"))
+    joined, known_history = (translate_history([decode(body), decode(lone_body)]) for body in (unnamed, named))
     assert [process.qualified_name for process in joined.processes] == ["throughline:v1://tests/app/file/b"]
     assert joined.processes == known_history.processes

@@ -65,10 +65,10 @@ CASES: dict[str, tuple[Json, set[tuple[Any, ...]]]] = {
 }
 
 
-@pytest.mark.parametrize("where", ["facets", "inputFacets"])
+@pytest.mark.parametrize("facet_kind", ["facets", "inputFacets"])
 @pytest.mark.parametrize(("facets", "expected"), CASES.values(), ids=CASES)
-def test_an_input_gives_its_results(facets: Json, expected: set[tuple[Any, ...]], where: str) -> None:
-    results = _results(inputs=[{**dataset("/a"), where: facets}])
+def test_an_input_gives_its_results(facets: Json, expected: set[tuple[Any, ...]], facet_kind: str) -> None:
+    results = _results(inputs=[{**dataset("/a"), facet_kind: facets}])
     assert {(r.column, r.kind, r.name, r.success, r.severity, r.value) for r in results} == expected
     assert {r.qualified_name for r in results} <= {"file:///a"}
 
@@ -86,8 +86,8 @@ def test_a_tested_data_set_has_the_same_name_as_in_lineage() -> None:
 
 
 def test_a_password_in_a_test_is_not_shown() -> None:
-    (found,) = _results(inputs=[dataset("/a", **_tested({**NOT_NULL, "actual": "password=hunter2"}))])
-    assert "hunter2" not in found.actual
+    (quality_result,) = _results(inputs=[dataset("/a", **_tested({**NOT_NULL, "actual": "password=hunter2"}))])
+    assert "hunter2" not in quality_result.actual
 
 
 def _expected_by_great_expectations(*assertions: Json) -> Json:
@@ -96,15 +96,20 @@ def _expected_by_great_expectations(*assertions: Json) -> Json:
 
 def test_an_expectation_of_great_expectations_is_a_test() -> None:
     failed = {"expectationType": "expect_column_values_to_not_be_null", "success": False, "column": "id"}
-    (found,) = _results(inputs=[_expected_by_great_expectations(failed)])
-    assert (found.kind, found.name, found.column, found.success) == ("test", failed["expectationType"], "id", False)
+    (quality_result,) = _results(inputs=[_expected_by_great_expectations(failed)])
+    assert (quality_result.kind, quality_result.name, quality_result.column, quality_result.success) == (
+        "test",
+        failed["expectationType"],
+        "id",
+        False,
+    )
 
 
 def test_a_result_that_openlineages_client_could_not_serialise_is_left_out() -> None:
-    known = {"expectationType": "expect_column_to_exist", "success": True, "column": "id"}
+    known_expectation = {"expectationType": "expect_column_to_exist", "success": True, "column": "id"}
     unknown = {"expectationType": "expect_column_max_to_be_between", "success": "<<non-serializable: bool>>"}
-    (found,) = _results(inputs=[_expected_by_great_expectations(unknown, known)])
-    assert found.name == known["expectationType"]
+    (quality_result,) = _results(inputs=[_expected_by_great_expectations(unknown, known_expectation)])
+    assert quality_result.name == known_expectation["expectationType"]
 
 
 def test_a_naming_rule_gives_a_table_the_database_that_great_expectations_leaves_out() -> None:
@@ -119,8 +124,10 @@ def test_a_naming_rule_gives_a_table_the_database_that_great_expectations_leaves
     place = Place(names=parse_names(rule, "rules.toml"), environment=NO_ENVIRONMENT)
     event = decode(packed(body(inputs=[dataset("public.customers", "postgresql://db.example", **_tested(NOT_NULL))])))
     assert event.body
-    (found,) = quality_results(event.body, place)
-    assert found.qualified_name == "postgresql://servers/db.example:5432/dbs/shop/schemas/public/tables/customers"
+    (quality_result,) = quality_results(event.body, place)
+    assert (
+        quality_result.qualified_name == "postgresql://servers/db.example:5432/dbs/shop/schemas/public/tables/customers"
+    )
 
 
 def _executed(*tests: Json) -> Json:

@@ -29,8 +29,8 @@ def stated(*events: bytes) -> tuple[tuple[str, str], ...]:
 
 
 def parameters(**values: Any) -> Json:
-    given = [{"key": key.replace("_", "."), "value": value} for key, value in values.items()]
-    return {"executionParameters": {"parameters": given}}
+    parameter_entries = [{"key": key.replace("_", "."), "value": value} for key, value in values.items()]
+    return {"executionParameters": {"parameters": parameter_entries}}
 
 
 CASES = {

@@ -15,8 +15,8 @@ SNAPSHOT = {"eventTrigger": "PERIODIC", "eventContentMode": "COMPLETE_SNAPSHOT"}
 ACCUMULATIVE = {"eventTrigger": "EVENT_BASED", "eventContentMode": "ACCUMULATIVE"}
 
 
-def kind(integration: str = "FLINK", processing: str = "STREAMING", **more: Any) -> dict[str, Any]:
-    return {"jobType": {"integration": integration, "jobType": "JOB", "processingType": processing, **more}}
+def kind(integration: str = "FLINK", processing: str = "STREAMING", **fields: Any) -> dict[str, Any]:
+    return {"jobType": {"integration": integration, "jobType": "JOB", "processingType": processing, **fields}}
 
 
 def event(event_type: str, minute: float = 0, source_name: str = "/topic", **facets: Any) -> Event:

@@ -20,7 +20,7 @@ def _processes(**fields: Any) -> tuple[Process, ...]:
 
 
 def _inputs(process: Process) -> list[str]:
-    return [each.qualified_name.removeprefix("file://") for each in process.inputs]
+    return [input_asset.qualified_name.removeprefix("file://") for input_asset in process.inputs]
 
 
 STATES: dict[str, tuple[list[str], bool, str]] = {
@@ -214,12 +214,12 @@ def test_names_in_column_lineage_are_folded_to_the_runs_inputs(
 def test_the_root_of_a_container_includes_all_files_in_it() -> None:
     facet = lineage({"x": [source("a.csv", "x", IDENTITY, namespace="s3://b")]})
     (process,) = _processes(inputs=[dataset("", namespace="s3://b")], outputs=[dataset("/out", columnLineage=facet)])
-    assert [each.qualified_name for each in process.inputs] == ["s3://b/"]
+    assert [input_asset.qualified_name for input_asset in process.inputs] == ["s3://b/"]
 
 
 def test_a_folder_of_another_store_does_not_include_the_file() -> None:
     process = _with_columns("/in/a.csv", inputs=[dataset("/in", namespace="dbfs")])
-    assert [each.qualified_name for each in process.inputs] == ["dbfs/in", "file:///in/a.csv"]
+    assert [input_asset.qualified_name for input_asset in process.inputs] == ["dbfs/in", "file:///in/a.csv"]
 
 
 def test_the_target_may_be_its_own_source_before_aggregation() -> None:
@@ -255,7 +255,7 @@ def test_a_symlink_of_any_spelling_counts() -> None:
     link = {"identifiers": [{"namespace": "hive://h", "name": "d.t", "type": "TABLE"}]}
     spellings = [dataset("t", namespace="s3://b"), dataset("t/day=1", namespace="s3a://b", symlinks=link)]
     (process,) = _processes(inputs=spellings, outputs=["/out"])
-    assert [each.qualified_name for each in process.inputs] == ["d.t@h"]
+    assert [input_asset.qualified_name for input_asset in process.inputs] == ["d.t@h"]
 
 
 def test_delta_logs_and_checkpoints_are_no_inputs() -> None:

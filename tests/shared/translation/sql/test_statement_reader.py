@@ -47,7 +47,7 @@ def _columns(statement: Statement | None) -> set[str]:
 def test_sources_target_and_columns_of_a_statement(case: Case) -> None:
     statement = read_statement(case.sql)
     assert _shown(statement) == case.says
-    assert _columns(statement) == {each.strip() for each in case.columns.split(";") if each}
+    assert _columns(statement) == {column_name.strip() for column_name in case.columns.split(";") if column_name}
     assert " ".join(statement.constants if statement else ()) == case.constants
 
 
@@ -91,15 +91,15 @@ def _broken(draw: st.DrawFn) -> str:
     """A statement with words removed, doubled, exchanged, or taken from other statements."""
     words = draw(st.sampled_from(sorted(case.sql for case in STATEMENTS.values()))).split()
     for place, change in draw(st.lists(st.tuples(st.integers(0, 60), st.sampled_from("dxit")), min_size=1, max_size=5)):
-        here = place % (len(words) + 1)
+        position = place % (len(words) + 1)
         if change == "d":
-            words[here : here + 1] = []
+            words[position : position + 1] = []
         elif change == "x":
-            words[here : here + 2] = words[here : here + 2][::-1]
+            words[position : position + 2] = words[position : position + 2][::-1]
         elif change == "i":
-            words.insert(here, draw(st.sampled_from(WORDS)))
+            words.insert(position, draw(st.sampled_from(WORDS)))
         else:
-            words[here : here + 3] *= 2
+            words[position : position + 3] *= 2
     return " ".join(words)
 
 

@@ -30,5 +30,5 @@ class Accounts:
 def accounts_of(deployed: Deployed) -> Accounts:
     """The accounts of a deployment's group. Raises AzureCliError."""
     accounts = listed(deployed.az, deployed.resource("Microsoft.Storage/storageAccounts"), STORAGE)
-    found = {str(account["name"]): account for account in accounts}
-    return Accounts(data=deployed.outputs["STORAGE_ACCOUNT_NAME"], by_name=found)
+    accounts_by_name = {str(account["name"]): account for account in accounts}
+    return Accounts(data=deployed.outputs["STORAGE_ACCOUNT_NAME"], by_name=accounts_by_name)

@@ -77,8 +77,8 @@ def apps_of(deployed: Deployed) -> Generator[CheckResult, None, tuple[FunctionAp
 def _identity(site: Mapping[str, Any], principal: str) -> Mapping[str, str]:
     """The user-assigned identity of an app: the one with this principal where there are several."""
     assigned = list(((site.get("identity") or {}).get("userAssignedIdentities") or {}).values())
-    wanted = [each for each in assigned if each.get("principalId") == principal]
-    return next(iter(wanted or assigned), {})
+    of_principal = [assignment for assignment in assigned if assignment.get("principalId") == principal]
+    return next(iter(of_principal or assigned), {})
 
 
 def _state(app: FunctionApp) -> Iterator[CheckResult]:
@@ -94,31 +94,32 @@ def _state(app: FunctionApp) -> Iterator[CheckResult]:
 def code(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Which functions the app has, which are off, and how the parser gets notices of events."""
     subject = f"{app.part}'s functions"
-    found = {
-        each["name"].rpartition("/")[2]: each["properties"] for each in listed(deployed.az, f"{app.id}/functions", WEB)
+    functions_by_name = {
+        function["name"].rpartition("/")[2]: function["properties"]
+        for function in listed(deployed.az, f"{app.id}/functions", WEB)
     }
-    if not found:
+    if not functions_by_name:
         yield bad("code-missing", subject, f"{app.name} lists no function", **app.places)
         return
-    held = _RUNS[LINEAGE] if app.part == LINEAGE else FUNCTIONS
-    missing = [name for name in held if name not in found]
+    function_names = _RUNS[LINEAGE] if app.part == LINEAGE else FUNCTIONS
+    missing = [name for name in function_names if name not in functions_by_name]
     if missing:
         yield bad("function-missing", subject, f"{app.name} lacks {', '.join(missing)}", **app.places)
         return
-    on = ", ".join(_RUNS[app.part]) + ("; the others are off" if len(held) > 1 else "")
-    yield from list(_switched(app, held, found, subject)) or [good(subject, on)]
+    on = ", ".join(_RUNS[app.part]) + ("; the others are off" if len(function_names) > 1 else "")
+    yield from list(_switched(app, function_names, functions_by_name, subject)) or [good(subject, on)]
     if app.part == "worker":
-        yield from _delivery(deployed, app, found[PARSER])
+        yield from _delivery(deployed, app, functions_by_name[PARSER])
 
 
 def _switched(
-    app: FunctionApp, held: Iterable[str], found: Mapping[str, Mapping[str, Any]], subject: str
+    app: FunctionApp, function_names: Iterable[str], functions_by_name: Mapping[str, Mapping[str, Any]], subject: str
 ) -> Iterator[CheckResult]:
-    for name in held:
-        off, wanted = bool(found[name].get("isDisabled")), name in _RUNS[app.part]
-        if off and wanted:
+    for name in function_names:
+        off, should_be_off = bool(functions_by_name[name].get("isDisabled")), name in _RUNS[app.part]
+        if off and should_be_off:
             yield bad("function-off", subject, f"{name} is off", **app.places)
-        elif not off and not wanted:
+        elif not off and not should_be_off:
             yield bad("function-on", subject, f"{name} runs here", **app.places)
 
 
@@ -129,8 +130,8 @@ def _delivery(deployed: Deployed, app: FunctionApp, parser: Mapping[str, Any]) -
     built = "queue" if "queuetrigger" in triggers else "eventGrid"
     wanted_delivery = deployed.outputs["DELIVERY"]
     if built != wanted_delivery:
-        what = f"the package is built for {built}, the deployment is for {wanted_delivery}"
-        yield bad("delivery-differs", "delivery", what, **app.places)
+        problem = f"the package is built for {built}, the deployment is for {wanted_delivery}"
+        yield bad("delivery-differs", "delivery", problem, **app.places)
     else:
         yield good("delivery", wanted_delivery)
 
@@ -140,16 +141,16 @@ def runtime(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     subject = f"{app.part}'s runtime"
     if app.flex:
         version = str(app.properties["functionAppConfig"].get("runtime", {}).get("version", ""))
-        always = True
+        is_always_on = True
     else:
         web = get(deployed.az, f"{app.id}/config/web", WEB) or {"properties": {}}
         version = str(web["properties"].get("linuxFxVersion") or "").partition("|")[2]
-        always = bool(web["properties"].get("alwaysOn"))
+        is_always_on = bool(web["properties"].get("alwaysOn"))
     python, wrong = deployed.python, []
     if version != python:
-        what = f"Python {version or 'unknown'}, the package is for {python}"
-        wrong.append(bad("python-differs", subject, what, **app.places))
-    if not always:
+        problem = f"Python {version or 'unknown'}, the package is for {python}"
+        wrong.append(bad("python-differs", subject, problem, **app.places))
+    if not is_always_on:
         wrong.append(bad("always-on-off", subject, f"{app.name} is not always on", **app.places))
     yield from wrong or [good(subject, f"Python {version}" + ("" if app.flex else ", always on"))]
 

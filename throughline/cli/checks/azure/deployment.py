@@ -51,12 +51,12 @@ def check_deployment(az: Az, target: DeploymentQuery) -> Generator[CheckResult, 
     def sites() -> Iterator[CheckResult]:
         function_apps.extend((yield from apps.apps_of(deployed)))
 
-    stopped: set[str] = set()
+    stopped_apps: set[str] = set()
     for finding in guarded("apps", sites, places):
-        stopped |= {finding.subject} if finding.code == "app-stopped" else set()
+        stopped_apps |= {finding.subject} if finding.code == "app-stopped" else set()
         yield finding
     yield from _at_once(
-        deployed, _looks(deployed, function_apps, [app for app in function_apps if app.part not in stopped])
+        deployed, _looks(deployed, function_apps, [app for app in function_apps if app.part not in stopped_apps])
     )
     return deployed
 
@@ -64,9 +64,9 @@ def check_deployment(az: Az, target: DeploymentQuery) -> Generator[CheckResult, 
 _Named = tuple[str, Callable[[], Iterator[CheckResult]]]
 
 
-def _looks(deployed: Deployed, found: list[FunctionApp], running: list[FunctionApp]) -> Iterator[_Named]:
+def _looks(deployed: Deployed, function_apps: list[FunctionApp], running: list[FunctionApp]) -> Iterator[_Named]:
     """What is to be looked at of these apps, with the subject's name; a stopped app is not asked."""
-    yield "storage account", partial(rights.network, deployed, tuple(found))
+    yield "storage account", partial(rights.network, deployed, tuple(function_apps))
     for app in running:
         yield from ((f"{app.part} {subject}", partial(look, deployed, app)) for subject, look in _OF_EACH_APP)
         yield from ((subject, partial(look, deployed, app)) for subject, look in _OF_PART[app.part])

@@ -23,14 +23,14 @@ def subscription(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
         name = deployed.outputs["EVENT_TOPIC_NAME"]
         yield bad("topic-missing", "Event Grid", f"there is no system topic {name}", **app.places)
         return
-    found = get(deployed.az, f"{topic_id}/eventSubscriptions/{_SUBSCRIPTION}", EVENT_GRID)
+    subscription_found = get(deployed.az, f"{topic_id}/eventSubscriptions/{_SUBSCRIPTION}", EVENT_GRID)
     if not deployed.by_webhook:
-        yield _queue_subscription(deployed, app, (found or {}).get("properties") or {})
+        yield _queue_subscription(deployed, app, (subscription_found or {}).get("properties") or {})
         return
-    if found is None:
+    if subscription_found is None:
         yield bad("subscription-missing", "Event Grid", f"no subscription {_SUBSCRIPTION!r}", **app.places)
         return
-    properties = found["properties"]
+    properties = subscription_found["properties"]
     state = properties.get("provisioningState")
     problem = _elsewhere(properties, app)
     if state != "Succeeded":
@@ -49,8 +49,8 @@ def _queue_subscription(deployed: Deployed, app: FunctionApp, properties: Mappin
     in_account = str(place.get("resourceId", "")).lower() == deployed.storage_id.lower()
     if state == "Succeeded" and queue == NEW_EVENTS and in_account:
         return good("Event Grid", f"puts notices of new events into {queue}")
-    what = f"the subscription to {NEW_EVENTS} is {state}, and fills {queue or 'no queue'}"
-    return bad("queue-subscription", "Event Grid", what, **app.places)
+    state_text = f"the subscription to {NEW_EVENTS} is {state}, and fills {queue or 'no queue'}"
+    return bad("queue-subscription", "Event Grid", state_text, **app.places)
 
 
 def _topic_id(deployed: Deployed) -> str:
@@ -60,12 +60,12 @@ def _topic_id(deployed: Deployed) -> str:
 def _elsewhere(properties: Mapping[str, Any], app: FunctionApp) -> str:
     """Where notices go, if not to the parser's webhook; else empty. Azure shows the address without its query."""
     base = str(((properties.get("destination") or {}).get("properties") or {}).get("endpointBaseUrl") or "")
-    wanted = f"https://{app.host}/runtime/webhooks/blobs"
-    if base.partition("?")[0].rstrip("/").lower() != wanted.lower():
-        return f"notices go to {base or 'no webhook'}, and not to {wanted}"
-    asked = base.partition("?")[2]
-    if asked and f"Host.Functions.{PARSER}" not in asked:
-        return f"notices go to another function: {asked.partition('&code=')[0]}"
+    expected_address = f"https://{app.host}/runtime/webhooks/blobs"
+    if base.partition("?")[0].rstrip("/").lower() != expected_address.lower():
+        return f"notices go to {base or 'no webhook'}, and not to {expected_address}"
+    query = base.partition("?")[2]
+    if query and f"Host.Functions.{PARSER}" not in query:
+        return f"notices go to another function: {query.partition('&code=')[0]}"
     begins = (properties.get("filter") or {}).get("subjectBeginsWith")
     return "" if begins == _PREFIX else f"the filter begins with {begins!r}, and not with {_PREFIX!r}"
 
@@ -73,15 +73,17 @@ def _elsewhere(properties: Mapping[str, Any], app: FunctionApp) -> str:
 def deliveries(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """How many events Event Grid has delivered, and how many it has not."""
     hour = _totals(deployed, ("DeliverySuccessCount", "DeliveryAttemptFailCount"), "PT1H", "1h")
-    delivered, failed = (int(hour.get(each, 0)) for each in ("DeliverySuccessCount", "DeliveryAttemptFailCount"))
+    delivered, failed = (
+        int(hour.get(count_name, 0)) for count_name in ("DeliverySuccessCount", "DeliveryAttemptFailCount")
+    )
     day = _totals(deployed, ("DroppedEventCount", "DeadLetteredCount"), "P1D", "1d")
-    lost = int(sum(day.values()))
+    number_lost = int(sum(day.values()))
     counts = f"{delivered:,} delivered, {failed:,} attempts failed in an hour"
     wrong = []
     if failed > delivered:
         wrong.append(bad("delivery-failing", "deliveries", counts, **app.places))
-    if lost:
-        wrong.append(bad("delivery-given-up", "deliveries", f"{lost:,} given up in a day", **app.places))
+    if number_lost:
+        wrong.append(bad("delivery-given-up", "deliveries", f"{number_lost:,} given up in a day", **app.places))
     yield from wrong or [good("deliveries", counts)]
 
 
@@ -91,10 +93,10 @@ def _totals(deployed: Deployed, names: tuple[str, ...], interval: str, offset: s
         *("--interval", interval, "--offset", offset, "--metrics", *names),
     )
     return {
-        each["name"]["value"]: sum(
-            point.get("total") or 0 for series in each.get("timeseries") or () for point in series.get("data") or ()
+        metric["name"]["value"]: sum(
+            point.get("total") or 0 for series in metric.get("timeseries") or () for point in series.get("data") or ()
         )
-        for each in answer["value"]
+        for metric in answer["value"]
     }
 
 

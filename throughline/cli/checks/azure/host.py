@@ -35,18 +35,18 @@ _LONGEST = 300
 def status(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """The host's own status, through Resource Manager, which needs no key of the app."""
     subject = f"{app.part}'s host"
-    found = _asked(deployed, app)
-    if found is None:
+    host_status = _asked(deployed, app)
+    if host_status is None:
         yield bad("host-silent", subject, f"the host of {app.name} does not answer", **app.places)
         return
-    errors = " ".join(" ".join(found.get("errors") or ()).split())
-    if found.get("state") == "Error" or errors:
+    errors = " ".join(" ".join(host_status.get("errors") or ()).split())
+    if host_status.get("state") == "Error" or errors:
         yield _failed(app, subject, f"state Error: {errors or 'it gives no reason'}")
-    elif _restarts(deployed, app, found):
-        what = f"{app.name} was up for less than {_RESTART:.0f} s, and {_AGAIN:.0f} s later again"
-        yield bad("host-restarts", subject, what, **app.places)
+    elif _restarts(deployed, app, host_status):
+        problem = f"{app.name} was up for less than {_RESTART:.0f} s, and {_AGAIN:.0f} s later again"
+        yield bad("host-restarts", subject, problem, **app.places)
     else:
-        yield good(subject, f"{found.get('state')}, version {found.get('version')}")
+        yield good(subject, f"{host_status.get('state')}, version {host_status.get('version')}")
 
 
 def _asked(deployed: Deployed, app: FunctionApp) -> Mapping[str, Any] | None:
@@ -59,8 +59,8 @@ def _asked(deployed: Deployed, app: FunctionApp) -> Mapping[str, Any] | None:
         if _SILENT.search(str(error)):
             return None
         raise
-    found: Mapping[str, Any] = answer.get("properties", answer)
-    return found
+    host_status: Mapping[str, Any] = answer.get("properties", answer)
+    return host_status
 
 
 def _failed(app: FunctionApp, subject: str, words: str) -> CheckResult:
@@ -69,18 +69,18 @@ def _failed(app: FunctionApp, subject: str, words: str) -> CheckResult:
     return bad(code, subject, words[:_LONGEST], **app.places)
 
 
-def _restarts(deployed: Deployed, app: FunctionApp, found: Mapping[str, Any]) -> bool:
+def _restarts(deployed: Deployed, app: FunctionApp, host_status: Mapping[str, Any]) -> bool:
     """Whether a young host is young again when it is asked later."""
-    if _uptime(found) >= _RESTART:
+    if _uptime(host_status) >= _RESTART:
         return False
     deployed.target.pause(_AGAIN)
-    again = _asked(deployed, app)
-    return again is None or _uptime(again) < _AGAIN
+    later_status = _asked(deployed, app)
+    return later_status is None or _uptime(later_status) < _AGAIN
 
 
-def _uptime(found: Mapping[str, Any]) -> float:
+def _uptime(host_status: Mapping[str, Any]) -> float:
     """Seconds since the host's process began; one that does not report it counts as old."""
-    return float(found.get("processUptime") or _RESTART * 1000) / 1000
+    return float(host_status.get("processUptime") or _RESTART * 1000) / 1000
 
 
 _TIMEOUT = 15.0
@@ -95,17 +95,17 @@ def root(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     try:
         answer = requests.get(url, timeout=_TIMEOUT, allow_redirects=False)
     except requests.RequestException as error:
-        what = f"no answer ({type(error).__name__}) at {url}"
-        yield unseen("app-unreachable", subject, what, **app.places, url=url)
+        problem = f"no answer ({type(error).__name__}) at {url}"
+        yield unseen("app-unreachable", subject, problem, **app.places, url=url)
         return
     code = _ROOT.get(answer.status_code)
-    found = f"{answer.status_code} at {url}"
+    answer_text = f"{answer.status_code} at {url}"
     if code == "app-closed":
-        yield unseen(code, subject, found, **app.places)
+        yield unseen(code, subject, answer_text, **app.places)
     elif code:
-        yield bad(code, subject, found, **app.places)
+        yield bad(code, subject, answer_text, **app.places)
     else:
-        yield good(subject, found)
+        yield good(subject, answer_text)
 
 
 _LINES = """
@@ -163,17 +163,19 @@ def _rows(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _logged(app: FunctionApp, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[CheckResult]:
     subject = f"{app.part}'s log"
-    startup, ended, sweep = rows.get("startup"), rows.get("ended"), rows.get("sweep")
+    startup, host_ends, sweep = rows.get("startup"), rows.get("ended"), rows.get("sweep")
     wrong = []
     if startup:
         words = f"Host.Startup[515], {startup['Times']} times in an hour: {startup['Text']}"
         wrong.append(_failed(app, subject, words))
-    if ended and int(ended["Times"]) >= _OFTEN:
-        wrong.append(bad("host-restarts", subject, f"the host ended {ended['Times']} times in an hour", **app.places))
+    if host_ends and int(host_ends["Times"]) >= _OFTEN:
+        wrong.append(
+            bad("host-restarts", subject, f"the host ended {host_ends['Times']} times in an hour", **app.places)
+        )
     if app.part == "worker":
         wrong += _swept(app, subject, sweep)
-    started = "no failed start in the last hour" + (", the sweeper runs" if sweep else "")
-    yield from wrong or [good(subject, started)]
+    startup_text = "no failed start in the last hour" + (", the sweeper runs" if sweep else "")
+    yield from wrong or [good(subject, startup_text)]
 
 
 def _swept(app: FunctionApp, subject: str, sweep: Mapping[str, Any] | None) -> Iterator[CheckResult]:
@@ -182,5 +184,5 @@ def _swept(app: FunctionApp, subject: str, sweep: Mapping[str, Any] | None) -> I
         when = f"the last sweep was logged at {last:%H:%M} UTC" if last else "no sweep was logged in the last hour"
         yield bad("sweeper-silent", subject, when, **app.places)
     elif sweep and int(sweep["Undelivered"] or 0):
-        what = f"{sweep['Undelivered']} runs had events that no trigger delivered"
-        yield bad("undelivered", subject, what, **app.places)
+        problem = f"{sweep['Undelivered']} runs had events that no trigger delivered"
+        yield bad("undelivered", subject, problem, **app.places)

@@ -83,11 +83,11 @@ def _no_way_in(error: AzureCliError, target: DeploymentQuery) -> CheckResult:
 
 
 def _no_group(az: Az, target: DeploymentQuery, subscription: str) -> CheckResult:
-    here = f"there is no group {target.group} in {subscription}"
+    problem = f"there is no group {target.group} in {subscription}"
     elsewhere = list(_subscriptions_with(az, target.group)) if not target.subscription else []
     if not elsewhere:
-        return bad("group-missing", "resource group", here, group=target.group, subscription=target.subscription)
-    message = f"{here}, but in {', '.join(elsewhere)}"
+        return bad("group-missing", "resource group", problem, group=target.group, subscription=target.subscription)
+    message = f"{problem}, but in {', '.join(elsewhere)}"
     return bad("subscription-wrong", "resource group", message, group=target.group, other=elsewhere[0])
 
 
@@ -96,8 +96,10 @@ _MOST_SUBSCRIPTIONS = 20
 
 def _subscriptions_with(az: Az, group: str) -> Iterator[str]:
     """The names of other subscriptions that have a group of this name."""
-    others = [each for each in az.json("account", "list") if not each.get("isDefault")]
-    for each in others[:_MOST_SUBSCRIPTIONS]:
+    other_subscriptions = [
+        subscription for subscription in az.json("account", "list") if not subscription.get("isDefault")
+    ]
+    for each in other_subscriptions[:_MOST_SUBSCRIPTIONS]:
         path = f"/subscriptions/{each['id']}/resourceGroups/{group}?api-version={_GROUPS}"
         try:
             az.json("rest", "--method", "get", "--url", path)
@@ -111,8 +113,8 @@ def _no_deployment(az: Az, target: DeploymentQuery, records: Sequence[Deployment
         newest = records[0]
         message = f"{newest.name} is {newest.state}: {newest.error[:200]}; none before it was good"
         return bad("deployment-failed", "deployment", message, **target.places, deployment=newest.name)
-    others = az.json("deployment", "group", "list", "--resource-group", target.group, "--query", "[].name")
-    message = f"{target.group} has no deployment of infra/main.bicep; it has {', '.join(others[:8]) or 'none'}"
+    deployments = az.json("deployment", "group", "list", "--resource-group", target.group, "--query", "[].name")
+    message = f"{target.group} has no deployment of infra/main.bicep; it has {', '.join(deployments[:8]) or 'none'}"
     return bad("deployment-missing", "deployment", message, **target.places)
 
 

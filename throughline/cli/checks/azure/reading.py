@@ -41,14 +41,14 @@ Of = TypeVar("Of", bound=Hashable)
 Found = TypeVar("Found")
 
 
-def once(read: Callable[[Of], Found]) -> Callable[[Of], Found]:
+def once(look: Callable[[Of], Found]) -> Callable[[Of], Found]:
     """The same read, done once for a deployment, also where concurrent checks ask for it."""
-    kept, turn = lru_cache(maxsize=1)(read), Lock()
+    cached_look, turn = lru_cache(maxsize=1)(look), Lock()
 
-    @wraps(read)
+    @wraps(look)
     def reading(deployed: Of) -> Found:
         with turn:
-            return kept(deployed)
+            return cached_look(deployed)
 
     return reading
 

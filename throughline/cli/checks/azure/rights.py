@@ -21,12 +21,12 @@ def roles(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     has = _assigned(deployed, app.principal)
     needed = needed_roles(deployed, app.part)
     wrong = []
-    for each in needed:
-        if any(role == each["role"] and _within(each["scope"], at) for role, at in has):
+    for role_needed in needed:
+        if any(role == role_needed["role"] and _within(role_needed["scope"], scope) for role, scope in has):
             continue
-        what = f"no {each['name']} on {each['scope'].rpartition('/')[2]}: {each['reason']}"
-        places = {**app.places, "principal": app.principal, "role": each["name"], "scope": each["scope"]}
-        wrong.append(bad("role-missing", subject, what, **places))
+        problem = f"no {role_needed['name']} on {role_needed['scope'].rpartition('/')[2]}: {role_needed['reason']}"
+        places = {**app.places, "principal": app.principal, "role": role_needed["name"], "scope": role_needed["scope"]}
+        wrong.append(bad("role-missing", subject, problem, **places))
     yield from wrong or [good(subject, f"all {len(needed)} of infra/roles.json")]
 
 
@@ -57,13 +57,16 @@ def needed_roles(
 
 def _assigned(deployed: Deployed, principal: str) -> list[tuple[str, str]]:
     """The roles that a principal has, each with its scope: from the account's own up to the subscription's."""
-    found = deployed.az.json("role", "assignment", "list", "--assignee", principal, "--all")
-    return [(str(each["roleDefinitionId"]).rpartition("/")[2].lower(), str(each["scope"])) for each in found]
+    assignments = deployed.az.json("role", "assignment", "list", "--assignee", principal, "--all")
+    return [
+        (str(assignment["roleDefinitionId"]).rpartition("/")[2].lower(), str(assignment["scope"]))
+        for assignment in assignments
+    ]
 
 
-def _within(scope: str, at: str) -> bool:
+def _within(scope: str, upper_scope: str) -> bool:
     """Whether a role that was given at one place counts at the other: there, or above it."""
-    lower, upper = scope.lower().rstrip("/"), at.lower().rstrip("/")
+    lower, upper = scope.lower().rstrip("/"), upper_scope.lower().rstrip("/")
     return lower == upper or lower.startswith(f"{upper}/")
 
 
@@ -80,14 +83,14 @@ def network(deployed: Deployed, apps: tuple[FunctionApp, ...]) -> Iterator[Check
     names = dict.fromkeys((accounts.data, *(accounts.host_of(part) for part in parts_of(deployed))))
     missing = [name for name in names if name not in accounts.by_name]
     if missing:
-        what = f"there is no account {', '.join(missing)}"
-        yield bad("account-missing", "storage account", what, **deployed.places)
+        problem = f"there is no account {', '.join(missing)}"
+        yield bad("account-missing", "storage account", problem, **deployed.places)
         return
     closed = [name for name in names if is_closed(accounts.by_name[name]["properties"])]
     outside = [app.name for app in apps if not app.properties.get("virtualNetworkSubnetId")]
     if closed and outside:
-        what = f"{', '.join(closed)} closed to public networks; {', '.join(outside)} in no network"
-        yield bad("account-closed", "storage account", what, **deployed.places)
+        problem = f"{', '.join(closed)} closed to public networks; {', '.join(outside)} in no network"
+        yield bad("account-closed", "storage account", problem, **deployed.places)
     else:
         yield good("storage account", "closed to public networks" if closed else "open to public networks")
 

@@ -32,8 +32,8 @@ def _compared(
         if name not in names:
             wrong.append(bad("setting-missing", subject, f"{name} is not set", **app.places))
         elif value and values.get(name, "").rstrip("/") != value.rstrip("/"):
-            what = f"{name} is {values.get(name)!r}, the template sets {value!r}"
-            wrong.append(bad("setting-differs", subject, what, **app.places))
+            problem = f"{name} is {values.get(name)!r}, the template sets {value!r}"
+            wrong.append(bad("setting-differs", subject, problem, **app.places))
     if _CONNECTION_STRING in names:
         wrong.append(bad("setting-unwanted", subject, f"{_CONNECTION_STRING} is set beside the identity", **app.places))
     yield from wrong or [good(subject, f"{len(names)} settings, those of the template as it sets them")]
@@ -43,7 +43,7 @@ def _expected(deployed: Deployed, app: FunctionApp) -> dict[str, str]:
     """The settings that the template gives an app; empty where any value will do, which is not read then."""
     accounts = accounts_of(deployed)
     host, data = accounts.host_of(app.part), accounts.data
-    found = {
+    expected_settings = {
         "AzureWebJobsStorage__blobServiceUri": accounts.endpoint(host, "blob"),
         "AzureWebJobsStorage__queueServiceUri": accounts.endpoint(host, "queue"),
         "AzureWebJobsStorage__tableServiceUri": accounts.endpoint(host, "table"),
@@ -52,33 +52,35 @@ def _expected(deployed: Deployed, app: FunctionApp) -> dict[str, str]:
         "APPLICATIONINSIGHTS_CONNECTION_STRING": "",
     }
     if host != data:
-        found["THROUGHLINE_STORAGE__blobServiceUri"] = accounts.endpoint(data, "blob")
-        found["THROUGHLINE_STORAGE__tableServiceUri"] = accounts.endpoint(data, "table")
+        expected_settings["THROUGHLINE_STORAGE__blobServiceUri"] = accounts.endpoint(data, "blob")
+        expected_settings["THROUGHLINE_STORAGE__tableServiceUri"] = accounts.endpoint(data, "table")
     if app.part == "worker":
-        found["THROUGHLINE_CATALOG_ENDPOINT"] = ""
+        expected_settings["THROUGHLINE_CATALOG_ENDPOINT"] = ""
         if LINEAGE in parts_of(deployed):
-            found["THROUGHLINE_DOCUMENT"] = "true"
+            expected_settings["THROUGHLINE_DOCUMENT"] = "true"
     if app.part == LINEAGE:
-        found["AzureWebJobsDisableHomepage"] = "true"
+        expected_settings["AzureWebJobsDisableHomepage"] = "true"
     if not app.flex:
-        found |= {"FUNCTIONS_WORKER_RUNTIME": "python", "FUNCTIONS_EXTENSION_VERSION": "~4"}
-        found["WEBSITE_RUN_FROM_PACKAGE"] = "1"
+        expected_settings |= {"FUNCTIONS_WORKER_RUNTIME": "python", "FUNCTIONS_EXTENSION_VERSION": "~4"}
+        expected_settings["WEBSITE_RUN_FROM_PACKAGE"] = "1"
         if deployed.outputs.get("RECEIVER_SLOT"):  # an app whose name begins as its slot's needs an id, else both stop
-            found[_HOST_ID] = app.part
-    return found
+            expected_settings[_HOST_ID] = app.part
+    return expected_settings
 
 
 def _read(
     deployed: Deployed, app: str, names: Collection[str], slot: str = ""
 ) -> tuple[frozenset[str], Mapping[str, str]]:
     """The names of all settings of an app, and the values of these `names`, which open nothing: `az` drops the rest."""
-    wanted = ", ".join(f'"{name}"' for name in names)
-    found = deployed.az.json(
+    quoted_names = ", ".join(f'"{name}"' for name in names)
+    app_settings = deployed.az.json(
         *("functionapp", "config", "appsettings", "list", "--resource-group", deployed.group, "--name", app),
         *(("--slot", slot) if slot else ()),
-        *("--query", f"{{names: [].name, values: [?contains(`[{wanted}]`, name)].{{name: name, value: value}}}}"),
+        *("--query", f"{{names: [].name, values: [?contains(`[{quoted_names}]`, name)].{{name: name, value: value}}}}"),
     )
-    return frozenset(found["names"]), {each["name"]: str(each["value"] or "") for each in found["values"]}
+    return frozenset(app_settings["names"]), {
+        setting["name"]: str(setting["value"] or "") for setting in app_settings["values"]
+    }
 
 
 _OF_CATALOG = {"THROUGHLINE_CATALOG_ENDPOINT": "catalogEndpoint", "THROUGHLINE_COLLECTION": "collection"}
@@ -95,7 +97,7 @@ def place_of(deployed: Deployed) -> Mapping[str, str]:
     try:
         _, values = _read(deployed, deployed.outputs["WORKER_NAME"], _OF_CATALOG)
     except AzureCliError:  # the parameters may be shown to who may not see settings
-        values = {name: str(deployed.parameters.get(given) or "") for name, given in _OF_CATALOG.items()}
+        values = {name: str(deployed.parameters.get(parameter) or "") for name, parameter in _OF_CATALOG.items()}
     return {
         "AzureWebJobsStorage": "",
         "AzureWebJobsStorage__clientId": "",
@@ -119,17 +121,17 @@ _RESOLVED = ("Resolved", "Initialized")
 def secrets(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     """Whether the settings that refer to a Key Vault were resolved."""
     subject = f"{app.part}'s secrets"
-    found = list(listed(deployed.az, f"{app.id}/config/configreferences/appsettings", WEB))
+    references = list(listed(deployed.az, f"{app.id}/config/configreferences/appsettings", WEB))
     wrong = []
-    for each in found:
-        reference = each["properties"]
+    for reference_found in references:
+        reference = reference_found["properties"]
         status = str(reference.get("status", ""))
         if status in _RESOLVED:
             continue
         vault = str(reference.get("vaultName") or "VAULT")
         scope = deployed.resource(f"Microsoft.KeyVault/vaults/{vault}")
         places = {**app.places, "vault": vault, "principal": app.principal, "scope": scope}
-        what = f"{each['name']} is {status}, secret {reference.get('secretName')} in {vault}"
-        wrong.append(bad(_BY_STATUS.get(status, "secret-unresolved"), subject, what, **places))
-    if found:
-        yield from wrong or [good(subject, f"{len(found)} of Key Vault, resolved")]
+        problem = f"{reference_found['name']} is {status}, secret {reference.get('secretName')} in {vault}"
+        wrong.append(bad(_BY_STATUS.get(status, "secret-unresolved"), subject, problem, **places))
+    if references:
+        yield from wrong or [good(subject, f"{len(references)} of Key Vault, resolved")]

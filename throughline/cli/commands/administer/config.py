@@ -86,27 +86,27 @@ def config(
         status="throughline status" if url else typed("status", home),
     )
     try:
-        found = configuration(platform, wanted_installation, today=datetime.now(UTC).date())
+        configured = configuration(platform, wanted_installation, today=datetime.now(UTC).date())
     except PlatformError as problem:
         fail(str(problem), code=2)
     if output:
         with writing(output):
-            _write(found, output)
+            _write(configured, output)
             if plan:
                 shutil.copyfile(plan_jar(), output / JAR)
     if as_json:
-        print_json(found)
+        print_json(configured)
     else:
-        _show(found, output)
+        _show(configured, output)
 
 
 def _jar(output: Path | None) -> Path:
     """Where the jar of plans lies, once the files are written."""
     try:
-        here = plan_jar()
+        jar_path = plan_jar()
     except (PlanJarError, NoJavaError, InterpreterError) as error:
         fail(f"{error} Or go on without Spark's plans: --no-plan.", code=2)
-    return (output / JAR if output else here).resolve()
+    return (output / JAR if output else jar_path).resolve()
 
 
 def _here(platform: str, home: Path) -> str:
@@ -115,35 +115,35 @@ def _here(platform: str, home: Path) -> str:
     return local_receiver(home)
 
 
-def _write(found: Configuration, folder: Path) -> None:
+def _write(configured: Configuration, folder: Path) -> None:
     """Write the files, readable by their owner only: the properties may hold a key, now or after a step."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in {f"{found.platform}.conf": as_text(found.properties), **found.files}.items():
+    for name, text in {f"{configured.platform}.conf": as_text(configured.properties), **configured.files}.items():
         path = folder / name
         path.unlink(missing_ok=True)
         path.touch(mode=0o600)
         path.write_text(text)
 
 
-def _show(found: Configuration, folder: Path | None) -> None:
+def _show(configured: Configuration, folder: Path | None) -> None:
     def plain(text: str) -> None:
         out.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    out.print(f"[bold]{found.platform}[/], runtime {found.runtime}: ", end="")
-    plain(found.place)
-    for sentence in found.notes:
+    out.print(f"[bold]{configured.platform}[/], runtime {configured.runtime}: ", end="")
+    plain(configured.place)
+    for sentence in configured.notes:
         note("note", sentence)
     if folder:
-        for name in (f"{found.platform}.conf", *found.files):
+        for name in (f"{configured.platform}.conf", *configured.files):
             plain(f"  {folder / name}")
     else:
-        plain(f"\n{as_text(found.properties)}")
-        for name, text in found.files.items():
+        plain(f"\n{as_text(configured.properties)}")
+        for name, text in configured.files.items():
             out.print(f"[bold]{name}[/]\n")
             plain(text)
     out.print("[bold]Steps[/]")
-    for number, step in enumerate(found.steps, 1):
+    for number, step in enumerate(configured.steps, 1):
         plain(f"  {number}. {step}")
     out.print("\n[bold]Do not set[/]")
-    for name, reason in found.never.items():
+    for name, reason in configured.never.items():
         plain(f"  {name}: {reason}")

@@ -48,8 +48,8 @@ def purge(
             ledger_entry.qualified_name
             for ledger_entry in tracked(processes_to_purge(parts.storage), "reading processes")
         )
-        found = placeholders_to_purge(parts)
-        placeholders = list(tracked(found, "looking up placeholders"))
+        unused_placeholders = placeholders_to_purge(parts)
+        placeholders = list(tracked(unused_placeholders, "looking up placeholders"))
         if as_json:
             print_json({"processes": processes, "placeholders": list(map(key_document, placeholders))})
             return
@@ -64,18 +64,18 @@ def purge(
 
 
 def _purge(parts: Worker, total: int) -> None:
-    done = Purged()
+    purged = Purged()
     with stopping() as stop, bar("purging", total) as update:
         for step in maintenance_purge(parts):
             update(advance=sum(astuple(step)))
-            done += step
+            purged += step
             if stop.is_set():
                 break
-    kept = f", {done.kept:,} kept because others use them" if done.kept else ""
-    removed = f"{counted(done.processes, 'process')} and {counted(done.placeholders, 'placeholder')} removed"
-    out.print(f"{removed}{kept}")
+    kept_text = f", {purged.kept:,} kept because others use them" if purged.kept else ""
+    removed = f"{counted(purged.processes, 'process')} and {counted(purged.placeholders, 'placeholder')} removed"
+    out.print(f"{removed}{kept_text}")
     if stop.is_set():
         end_stopped("the next `throughline purge` removes what is left")
-    if done.left:
-        note("left", f"{counted(done.left, 'process')} are being written now: purge again in a few minutes")
+    if purged.left:
+        note("left", f"{counted(purged.left, 'process')} are being written now: purge again in a few minutes")
         raise typer.Exit(1)

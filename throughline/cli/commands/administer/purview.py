@@ -34,7 +34,7 @@ def grant(
         str, typer.Option(metavar="NAME", help="The Purview account; default: the one in THROUGHLINE_CATALOG_ENDPOINT")
     ] = "",
     cloud: Annotated[
-        str, typer.Option(metavar="CLOUD", help=f"The account's cloud: {', '.join(each.name for each in CLOUDS)}")
+        str, typer.Option(metavar="CLOUD", help=f"The account's cloud: {', '.join(choice.name for choice in CLOUDS)}")
     ] = CLOUDS[0].name,
     scope: Annotated[
         str,
@@ -68,24 +68,31 @@ def grant(
     if purview is None:
         fail("this catalog is not a Purview account, so it has no collections. Name an account by --account", code=2)
     with reported(NOTHING_HALF_DONE):
-        found = _chosen(purview.collections(), collection)
+        collection_found = _chosen(purview.collections(), collection)
         try:
-            policy = purview.policy(found.name)
+            policy = purview.policy(collection_found.name)
         except CatalogRefused as refusal:
             if refusal.status != _FORBIDDEN:
                 raise
-            note("no right", f"you are no administrator of {found.shown}. These are the steps for an administrator:")
-            _print_clicks(found.shown, found.name, principal, role)
+            note(
+                "no right",
+                f"you are no administrator of {collection_found.shown}. These are the steps for an administrator:",
+            )
+            _print_clicks(collection_found.shown, collection_found.name, principal, role)
             raise typer.Exit(1) from None
         if has_role(policy, role, principal):
-            out.print(f"nothing to do: {plain(principal)} is among the {ROLES[role].lower()} of {plain(found.shown)}")
+            out.print(
+                f"nothing to do: {plain(principal)} is among the {ROLES[role].lower()} "
+                f"of {plain(collection_found.shown)}"
+            )
             return
         out.print(
-            f"[green]+[/] {plain(principal)} to the {ROLES[role].lower()} of {plain(found.shown)} ({plain(found.name)})"
+            f"[green]+[/] {plain(principal)} to the {ROLES[role].lower()} "
+            f"of {plain(collection_found.shown)} ({plain(collection_found.name)})"
         )
         if plan:
             raise typer.Exit(PENDING)
-        _put(purview, found, role, principal)
+        _put(purview, collection_found, role, principal)
     out.print("granted; it takes effect within some minutes: check with `throughline doctor --catalog`")
 
 
@@ -108,10 +115,10 @@ def attributes(
             code=2,
         )
     with reported(NOTHING_HALF_DONE):
-        held = [each for each in parts.types.held() if each["name"] == MANAGED]
-        if any(each["category"] != "BUSINESS_METADATA" for each in held):
+        definitions = [definition for definition in parts.types.held() if definition["name"] == MANAGED]
+        if any(held_definition["category"] != "BUSINESS_METADATA" for held_definition in definitions):
             fail(f"another type of this catalog is called {MANAGED}: rename or delete that one")
-        if held:
+        if definitions:
             out.print(f"nothing to do: this account has the group {MANAGED}")
             return
         out.print(f"[green]+[/] the group {MANAGED} of managed attributes: {', '.join(ORIGIN_WORDS)}")
@@ -126,27 +133,31 @@ def endpoint_of(account: str, cloud: str) -> str:
     if "." in account or "://" in account:
         host = account.rstrip("/")
         return f"{host if '://' in host else f'https://{host}'}{ACCOUNT_PATH}"
-    found = next((each for each in CLOUDS if each.name == cloud), None)
-    if found is None:
+    cloud_found = next((choice for choice in CLOUDS if choice.name == cloud), None)
+    if cloud_found is None:
         fail(f"no cloud {cloud!r}: choose one of {', '.join(cloud.name for cloud in CLOUDS)}", code=2)
-    return found.endpoint(account)
+    return cloud_found.endpoint(account)
 
 
-def _chosen(found: Sequence[Collection], wanted: str) -> Collection:
+def _chosen(collections: Sequence[Collection], collection_name: str) -> Collection:
     """The one collection that is meant."""
     for fits in (
-        [collection for collection in found if collection.name == wanted],
-        [collection for collection in found if collection.shown.casefold() == wanted.casefold()],
+        [collection for collection in collections if collection.name == collection_name],
+        [collection for collection in collections if collection.shown.casefold() == collection_name.casefold()],
     ):
         if len(fits) == 1:
             return fits[0]
         if fits:
             fail(
-                f"{len(fits)} collections are shown as {wanted!r}; name it by one of {', '.join(e.name for e in fits)}"
+                f"{len(fits)} collections are shown as {collection_name!r}; "
+                f"name it by one of {', '.join(e.name for e in fits)}"
             )
-    seen = ", ".join(f"{collection.name} ({collection.shown})" for collection in found) or "none"
-    names = [name for collection in found for name in (collection.name, collection.shown)]
-    return fail(f"no collection {wanted!r} in this account; visible: {seen}.{suggestion(wanted, names)}")
+    visible_names = ", ".join(f"{collection.name} ({collection.shown})" for collection in collections) or "none"
+    names = [name for collection in collections for name in (collection.name, collection.shown)]
+    return fail(
+        f"no collection {collection_name!r} in this account; visible: {visible_names}."
+        f"{suggestion(collection_name, names)}"
+    )
 
 
 def _put(account: Account, collection: Collection, role: str, principal: str) -> None:
@@ -159,10 +170,10 @@ def _put(account: Account, collection: Collection, role: str, principal: str) ->
         )
 
 
-def _print_clicks(shown: str, name: str, principal: str, role: str) -> None:
+def _print_clicks(shown_name: str, name: str, principal: str, role: str) -> None:
     steps = (
         "open https://purview.microsoft.com (the classic portal: https://web.purview.azure.com), and there Data Map",
-        f"Domains (classic: Collections), the collection {shown}" + (f" ({name})" if name != shown else ""),
+        f"Domains (classic: Collections), the collection {shown_name}" + (f" ({name})" if name != shown_name else ""),
         "Role assignments",
         f"{ROLES[role]}: the sign with a person and a plus, Add",
         f"search for the identity's name or {principal}, choose it, OK",

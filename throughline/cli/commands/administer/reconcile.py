@@ -50,9 +50,9 @@ def _look(parts: Worker, placed: Sequence[AssetRecord]) -> list[AssetRecord]:
     return asset_records
 
 
-def _show_plan(found: Sequence[AssetRecord], most: int, *, as_json: bool) -> None:
-    moved = [asset_record for asset_record in found if asset_record.scanned]
-    ambiguous = [asset_record for asset_record in found if asset_record.rivals]
+def _show_plan(asset_records: Sequence[AssetRecord], limit: int, *, as_json: bool) -> None:
+    moved = [asset_record for asset_record in asset_records if asset_record.scanned]
+    ambiguous = [asset_record for asset_record in asset_records if asset_record.rivals]
     if as_json:
         scanned = [
             {
@@ -66,36 +66,42 @@ def _show_plan(found: Sequence[AssetRecord], most: int, *, as_json: bool) -> Non
             {**key_document(asset_record.own), "rivals": list(map(key_document, asset_record.rivals))}
             for asset_record in ambiguous
         ]
-        print_json({"placeholders": len(found), "found": scanned, "ambiguous": rivals})
+        print_json({"placeholders": len(asset_records), "found": scanned, "ambiguous": rivals})
         return
-    out.print(f"{counted(len(found), 'placeholder')}, {len(moved):,} found by a scan, {len(ambiguous):,} ambiguous")
-    for each in moved[: most or None]:
-        out.print(f"  {plain(each.own[1])}\n    [green]→[/] {plain(' '.join(each.key))} ({plain(each.because)})")
-    for each in ambiguous[: most or None]:
-        out.print(f"  {plain(each.own[1])}")
-        for name in each.rivals:
+    out.print(
+        f"{counted(len(asset_records), 'placeholder')}, {len(moved):,} found by a scan, {len(ambiguous):,} ambiguous"
+    )
+    for asset_listed in moved[: limit or None]:
+        out.print(
+            f"  {plain(asset_listed.own[1])}\n"
+            f"    [green]→[/] {plain(' '.join(asset_listed.key))} ({plain(asset_listed.because)})"
+        )
+    for asset_listed in ambiguous[: limit or None]:
+        out.print(f"  {plain(asset_listed.own[1])}")
+        for name in asset_listed.rivals:
             out.print(f"    [yellow]?[/] {plain(' '.join(name))}")
 
 
 def _reconcile(parts: Worker, placed: Sequence[AssetRecord]) -> None:
-    done = Reconciled()
+    reconciled = Reconciled()
     with stopping() as stop, bar("looking up placeholders", len(placed)) as update:
         for batch in batches(placed, parts.publishing.batch):
             if stop.is_set():
                 break
-            done += move(parts, batch, again=True)
+            reconciled += move(parts, batch, tries_again=True)
             update(advance=len(batch))
     out.print(
-        f"{counted(done.looked, 'placeholder')}, {done.found:,} found by a scan, {done.ambiguous:,} ambiguous; "
-        f"{counted(done.processes, 'process')} to move to the found assets"
+        f"{counted(reconciled.looked, 'placeholder')}, {reconciled.found:,} found by a scan, "
+        f"{reconciled.ambiguous:,} ambiguous; "
+        f"{counted(reconciled.processes, 'process')} to move to the found assets"
     )
-    if done.failed:
+    if reconciled.failed:
         users = "the catalog did not report which processes use them: they are asked for again, here or by the sweeper"
-        note("not moved", f"{counted(done.failed, 'placeholder')}, since {users}")
+        note("not moved", f"{counted(reconciled.failed, 'placeholder')}, since {users}")
     published = publish_and_report(parts)
     removed = remove_left(parts)
     out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
         end_stopped("the next `throughline reconcile`, or the sweeper, goes on with what is left")
-    if done.failed or not published:
+    if reconciled.failed or not published:
         raise typer.Exit(1)

@@ -71,8 +71,8 @@ def retire(
 
 def _look(parts: Worker, span: timedelta) -> tuple[list[UnseenProcess], list[AssetKey]]:
     with bar("reading processes") as update:
-        found = unseen_processes(parts.storage, parts.publishing.now() - span, progress=partial(update, advance=1))
-        leaving = sorted(found, key=lambda each: (each.last, each.qualified_name))
+        unseen = unseen_processes(parts.storage, parts.publishing.now() - span, progress=partial(update, advance=1))
+        leaving = sorted(unseen, key=lambda unseen_process: (unseen_process.last, unseen_process.qualified_name))
     unused = unused_placeholders(parts, leaving)
     return leaving, list(tracked(unused, "looking up placeholders"))
 
@@ -80,10 +80,10 @@ def _look(parts: Worker, span: timedelta) -> tuple[list[UnseenProcess], list[Ass
 def _retire(parts: Worker, leaving: list[UnseenProcess], unused: list[AssetKey]) -> None:
     retired = removed = 0
     with stopping() as stop:
-        for each in tracked(leaving, "retiring", len(leaving)):
+        for unseen_process in tracked(leaving, "retiring", len(leaving)):
             if stop.is_set():
                 break
-            retired += maintenance_retire(parts.storage, each)
+            retired += maintenance_retire(parts.storage, unseen_process)
     out.print(f"{counted(retired, 'process')} retired")
     published = publish_and_report(parts)
     if parts.publishing.shadow:

@@ -30,14 +30,14 @@ def plan(context: typer.Context, *, names: TextFile = None, as_json: AsJson = Fa
     """
     with reported(NOTHING_HALF_DONE):
         parts = parts_of(context, home)
-        found = type_changes(_types(parts).held(), _rules(parts, names).rules_by_type)
+        changes = type_changes(_types(parts).held(), _rules(parts, names).rules_by_type)
     if as_json:
-        print_json({"changes": [{**asdict(type_change), "definition": None} for type_change in found]})
+        print_json({"changes": [{**asdict(type_change), "definition": None} for type_change in changes]})
     else:
-        _show(found, _PLANNED)
-    if any(type_change.action is TypeAction.DIFFERS for type_change in found):
+        _show(changes, _PLANNED)
+    if any(type_change.action is TypeAction.DIFFERS for type_change in changes):
         raise typer.Exit(1)
-    if found:
+    if changes:
         raise typer.Exit(PENDING)
 
 
@@ -49,15 +49,17 @@ def apply(context: typer.Context, *, names: TextFile = None, home: Home = HOME) 
     """
     parts = parts_of(context, home)
     with reported(NOTHING_HALF_DONE):
-        done = apply_types(_types(parts), _rules(parts, names).rules_by_type)
-        again = retry_refused(parts.storage) if done.changes else 0
-    _show(done.changes, _APPLIED)
-    if again:
-        out.print(f"{counted(again, 'process')} that the catalog refused: the sweeper publishes them within a minute")
-    if not done.is_whole:
-        took, lacks = counted(len(done.changes), "change"), counted(len(done.left), "type")
+        applied = apply_types(_types(parts), _rules(parts, names).rules_by_type)
+        number_retried = retry_refused(parts.storage) if applied.changes else 0
+    _show(applied.changes, _APPLIED)
+    if number_retried:
+        out.print(
+            f"{counted(number_retried, 'process')} that the catalog refused: the sweeper publishes them within a minute"
+        )
+    if not applied.is_whole:
+        took, lacks = counted(len(applied.changes), "change"), counted(len(applied.left), "type")
         fail(f"the catalog accepted {took}, but still lacks {lacks}: `throughline types plan` shows which")
-    if done.left:
+    if applied.left:
         note("left", "types that Throughline did not create differ: the catalog drops what they cannot hold")
         raise typer.Exit(1)
 
@@ -79,15 +81,16 @@ _PLANNED = {TypeAction.CREATE: "to create", TypeAction.UPDATE: "to update", Type
 _APPLIED = {TypeAction.CREATE: "created", TypeAction.UPDATE: "updated"}
 
 
-def _show(found: Sequence[TypeChange], words: Mapping[TypeAction, str]) -> None:
-    for each in found:
-        facts = [*each.what, *(f"named by the rule {rule}" for rule in each.rules)]
-        what = f": {', '.join(facts)}" if facts else ""
+def _show(changes: Sequence[TypeChange], words: Mapping[TypeAction, str]) -> None:
+    for change in changes:
+        facts = [*change.what, *(f"named by the rule {rule}" for rule in change.rules)]
+        facts_text = f": {', '.join(facts)}" if facts else ""
         out.print(
-            f"{_SIGNS[each.action]} {each.category.lower().replace('_', ' ')} [bold]{plain(each.name)}[/]{plain(what)}"
+            f"{_SIGNS[change.action]} {change.category.lower().replace('_', ' ')} "
+            f"[bold]{plain(change.name)}[/]{plain(facts_text)}"
         )
-    number = {action: sum(type_change.action is action for type_change in found) for action in TypeAction}
-    if not found:
+    number = {action: sum(type_change.action is action for type_change in changes) for action in TypeAction}
+    if not changes:
         out.print("nothing to do: the catalog has all types that lineage needs")
         return
     out.print(", ".join(f"{number[action]:,} {word}" for action, word in words.items()))

@@ -53,11 +53,11 @@ def _shortened(value: Any, size: int, levels: int, path: str, left_out: Counter[
             left_out[f"{path} (characters)"] += len(text) - longest
         return text[:longest]
     if isinstance(value, list):
-        kept = value[: size if levels else 0]
-        left_out[path] += len(value) - len(kept)
-        rows = (item if isinstance(item, list) else [item] for item in kept)
+        first_items = value[: size if levels else 0]
+        left_out[path] += len(value) - len(first_items)
+        rows = (item if isinstance(item, list) else [item] for item in first_items)
         shortened = [[_shortened(item, size, levels - 1, path, left_out) for item in row] for row in rows]
-        return [new if isinstance(old, list) else new[0] for old, new in zip(kept, shortened, strict=True)]
+        return [new if isinstance(old, list) else new[0] for old, new in zip(first_items, shortened, strict=True)]
     if isinstance(value, dict):
         prefix = f"{path}." if path else ""
         last = path.rpartition(".")[2]

@@ -111,8 +111,8 @@ def _checked(context: typer.Context, home: Path, rules: Rules, place: str, judge
     try:
         document, facts = judged()
         reading = catalog_reading(context, home, document, rules)
-    except typer.Exit as ended:
-        raise LookupError("lineage cannot be read now: the server's standard error says why") from ended
+    except typer.Exit as exit_request:
+        raise LookupError("lineage cannot be read now: the server's standard error says why") from exit_request
     results = check(document, rules, facts, catalog=reading)
     in_order = tuple(sorted(results, key=lambda result: result.verdict is Verdict.HOLDS))
     return json.loads(as_json(Report(place=place, results=in_order)))

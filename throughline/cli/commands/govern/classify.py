@@ -112,7 +112,7 @@ def apply(
     document = _document(parts, lake)
     with reported(_GO_ON):
         lacking = _lacking_terms(parts, wanted_parsed_file)
-        made = define(parts.types, definitions(wanted_parsed_file)) if parts.types else ()
+        created_definitions = define(parts.types, definitions(wanted_parsed_file)) if parts.types else ()
         create_terms(_terms(parts), lacking)
         planned = _planned(parts, document, wanted_parsed_file, onto_scanned=onto_scanned)
         with progress_bar() as bar:
@@ -124,9 +124,9 @@ def apply(
                 lambda number: bar.advance(task, number),
                 terms=_terms(parts),
             )
-    for what, names in (("definition", made), ("term", lacking)):
+    for noun, names in (("definition", created_definitions), ("term", lacking)):
         if names:
-            out.print(f"{counted(len(names), what)} created: {plain(', '.join(names))}")
+            out.print(f"{counted(len(names), noun)} created: {plain(', '.join(names))}")
     show(document, wanted_parsed_file, planned, most=_SHOWN, verbs=("attached", "taken away"))
 
 
@@ -144,15 +144,15 @@ def explain(
 
     throughline classify explain mart/orders.email --rules rules.toml
     """
-    wanted = parsed_file(rules, parse_rules)
+    rules_of_file = parsed_file(rules, parse_rules)
     parts = parts_of(context, home)
     document = _document(parts, lake)
     number = _column(document, column)
     with reported():
-        tags = catalog_tags(document, wanted, _catalog(parts), attached(parts.storage))
-    propagations = propagate(document, wanted, today=_today(), catalog=tags)
-    tag_explanations = explanations(wanted, propagations, number, today=_today())
-    terms = terms_of(document, wanted, number)
+        tags = catalog_tags(document, rules_of_file, _catalog(parts), attached(parts.storage))
+    propagations = propagate(document, rules_of_file, today=_today(), catalog=tags)
+    tag_explanations = explanations(rules_of_file, propagations, number, today=_today())
+    terms = terms_of(document, rules_of_file, number)
     if as_json:
         print_json(
             {
@@ -166,10 +166,12 @@ def explain(
         return
     if not tag_explanations and not terms:
         out.print("the rules have no classification, and no glossary term for this column")
-    for each in tag_explanations:
-        out.print(f"[bold]{plain(each.classification)}[/]: {each.state.value}. {plain(reason(each))}")
-        for edge in each.way:
-            mark = " [magenta]the mask stops it here[/]" if edge is each.stopped_at else ""
+    for explanation in tag_explanations:
+        out.print(
+            f"[bold]{plain(explanation.classification)}[/]: {explanation.state.value}. {plain(reason(explanation))}"
+        )
+        for edge in explanation.way:
+            mark = " [magenta]the mask stops it here[/]" if edge is explanation.stopped_at else ""
             out.print(f"  {plain(step(document, edge))}{mark}")
 
     for term in terms:
@@ -179,10 +181,10 @@ def explain(
 def _document(parts: Worker, lake: str) -> LineageDocument:
     """The lineage with expressions, which the rules' masks need."""
     if lake:
-        with opened_lake(lake, engine=EngineName.auto) as opened:
+        with opened_lake(lake, engine=EngineName.auto) as lake_session:
             from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
 
-            document = document_of_lake(opened, expressions=True)
+            document = document_of_lake(lake_session, expressions=True)
     else:
         with reported():
             document = document_of_record(parts.storage, parts.publishing, expressions=True, classified=False)
@@ -212,9 +214,9 @@ def _lacking_terms(parts: Worker, rules: Rules) -> tuple[str, ...]:
 
 
 def _planned(parts: Worker, document: LineageDocument, rules: Rules, *, onto_scanned: bool) -> ClassificationPlan:
-    ours = attached(parts.storage)
+    own_marks = attached(parts.storage)
     return plan_of(
-        document, rules, _catalog(parts), ours, terms=_terms(parts), today=_today(), onto_scanned=onto_scanned
+        document, rules, _catalog(parts), own_marks, terms=_terms(parts), today=_today(), onto_scanned=onto_scanned
     )
 
 
@@ -227,10 +229,10 @@ def _column(document: LineageDocument, text: str) -> int:
     try:
         return find_column(document, find_dataset(document, dataset), column)
     except (UnknownNameError, AmbiguousNameError) as error:
-        known = (
+        column_names = (
             f"{document.datasets[column.dataset].name}.{column.name}" for column in document.columns if column.name
         )
-        fail(f"{error}.{suggestion(text, known)}", code=2)
+        fail(f"{error}.{suggestion(text, column_names)}", code=2)
 
 
 app.add("plan", plan)

@@ -12,42 +12,46 @@ from shared.lineage.document import Edge, LineageDocument
 from throughline.cli.ui.console import note, out, plain
 
 
-def _counts(document: LineageDocument, found: ClassificationPlan) -> dict[str, dict[str, int]]:
+def _counts(document: LineageDocument, classification_plan: ClassificationPlan) -> dict[str, dict[str, int]]:
     """By classification: the numbers of columns that are tagged, clean, and not known."""
     columns = [number for number, column in enumerate(document.columns) if column.name]
     counts = {
-        name: Counter(map(tag_propagation.state, columns)) for name, tag_propagation in found.propagations.items()
+        name: Counter(map(tag_propagation.state, columns))
+        for name, tag_propagation in classification_plan.propagations.items()
     }
-    return {name: {state.value: each[state] for state in TagState} for name, each in sorted(counts.items())}
+    return {
+        name: {state.value: counts_by_state[state] for state in TagState}
+        for name, counts_by_state in sorted(counts.items())
+    }
 
 
 def show(
     document: LineageDocument,
     rules: Rules,
-    found: ClassificationPlan,
+    classification_plan: ClassificationPlan,
     *,
     most: int | None,
     verbs: tuple[str, str] = ("to attach", "to take away"),
 ) -> None:
     """Print a plan, at most so many marks of each kind (None: all), and the rules without an effect."""
-    for name, counts in _counts(document, found).items():
+    for name, counts in _counts(document, classification_plan).items():
         text = ", ".join(f"{number:,} {state}" for state, number in counts.items())
         out.print(f"[bold]{plain(name)}[/]: {text}")
-    _list("[green]+[/]", found.attach, most)
-    _list("[red]-[/]", found.detach, most)
-    out.print(f"{len(found.attach):,} {verbs[0]}, {len(found.detach):,} {verbs[1]}")
+    _list("[green]+[/]", classification_plan.attach, most)
+    _list("[red]-[/]", classification_plan.detach, most)
+    out.print(f"{len(classification_plan.attach):,} {verbs[0]}, {len(classification_plan.detach):,} {verbs[1]}")
     reasons = {
-        "on scanned assets, which are left alone: --onto-scanned includes them": found.scanned,
-        "attached by others already": found.others,
-        "attached by another rules file already": found.joined,
-        "no longer given by this rules file, but by another": found.left,
-        "kept, since it is not known whether the value still arrives": found.kept,
-        "on columns or data sets that the catalog does not have": found.absent,
+        "on scanned assets, which are left alone: --onto-scanned includes them": classification_plan.scanned,
+        "attached by others already": classification_plan.others,
+        "attached by another rules file already": classification_plan.joined,
+        "no longer given by this rules file, but by another": classification_plan.left,
+        "kept, since it is not known whether the value still arrives": classification_plan.kept,
+        "on columns or data sets that the catalog does not have": classification_plan.absent,
     }
     for reason, marks in reasons.items():
         if marks:
             note("left", f"{len(marks):,} {reason}")
-    for remark in remarks(document, rules, today=datetime.now(UTC).date(), catalog=found.tags):
+    for remark in remarks(document, rules, today=datetime.now(UTC).date(), catalog=classification_plan.tags):
         note("unused", f"{rules.place}:{remark.line}: {remark.text}")
 
 
@@ -62,52 +66,52 @@ def _list(sign: str, marks: Iterable[Mark], most: int | None) -> None:
 _LISTS = ("attach", "detach", "joined", "left", "scanned", "others", "kept", "absent")
 
 
-def plan_as_json(document: LineageDocument, found: ClassificationPlan) -> dict[str, object]:
+def plan_as_json(document: LineageDocument, classification_plan: ClassificationPlan) -> dict[str, object]:
     """A plan as `--json` has it."""
 
     def listed(marks: Iterable[Mark]) -> list[dict[str, str]]:
         return [{str(mark.kind): mark.name, "type": mark.type, "qualified_name": mark.qualified_name} for mark in marks]
 
     return {
-        "classifications": _counts(document, found),
-        **{name: listed(getattr(found, name)) for name in _LISTS},
+        "classifications": _counts(document, classification_plan),
+        **{name: listed(getattr(classification_plan, name)) for name in _LISTS},
     }
 
 
-def reason(found: TagExplanation) -> str:
+def reason(explanation: TagExplanation) -> str:
     """The reason of a state, in one sentence."""
-    if found.declassified:
-        approval = found.declassified.approval
+    if explanation.declassified:
+        approval = explanation.declassified.approval
         return f"Declassified by {approval.author} until {approval.expires}: {approval.reason}"
-    begins = f"It begins by the rule in line {found.origin.line}" if found.origin else ""
-    if found.state is TagState.TAGGED:
+    begins = f"It begins by the rule in line {explanation.origin.line}" if explanation.origin else ""
+    if explanation.state is TagState.TAGGED:
         return begins
-    if found.state is TagState.UNKNOWN and begins:
+    if explanation.state is TagState.UNKNOWN and begins:
         return f"{begins}, and may arrive or not: on the way is code that Spark's plan does not show"
-    if found.state is TagState.UNKNOWN:
+    if explanation.state is TagState.UNKNOWN:
         return "The source of a value on the way is not known"
-    return f"{begins}, and a mask stops it" if found.stopped_at else "No value of a column that has it arrives"
+    return f"{begins}, and a mask stops it" if explanation.stopped_at else "No value of a column that has it arrives"
 
 
 def reason_of_term(rule: Term) -> str:
     """The reason why a column has a term, in one sentence."""
-    what = "its data set" if rule.of_datasets else "it"
-    return f"The rule in line {rule.line} gives {what} the term"
+    subject = "its data set" if rule.of_datasets else "it"
+    return f"The rule in line {rule.line} gives {subject} the term"
 
 
 def step(document: LineageDocument, edge: Edge) -> str:
     """An edge in a line: both columns, what happens, and the process."""
     ends = (document.columns[edge.input], document.columns[edge.output])
-    one, other = (f"{document.datasets[end.dataset].name}.{end.name}" for end in ends)
-    what = f"{edge.kind.value}: {edge.description}" if edge.description else edge.kind.value
-    return f"{one} → {other} ({what}; {document.processes[edge.process].name})"
+    source_name, other = (f"{document.datasets[end.dataset].name}.{end.name}" for end in ends)
+    edge_text = f"{edge.kind.value}: {edge.description}" if edge.description else edge.kind.value
+    return f"{source_name} → {other} ({edge_text}; {document.processes[edge.process].name})"
 
 
-def explanation_as_json(document: LineageDocument, found: TagExplanation) -> dict[str, object]:
+def explanation_as_json(document: LineageDocument, explanation: TagExplanation) -> dict[str, object]:
     """An explanation as `--json` has it."""
     return {
-        "classification": found.classification,
-        "state": found.state.value,
-        "reason": reason(found),
-        "way": [{"step": step(document, edge), "stops": edge is found.stopped_at} for edge in found.way],
+        "classification": explanation.classification,
+        "state": explanation.state.value,
+        "reason": reason(explanation),
+        "way": [{"step": step(document, edge), "stops": edge is explanation.stopped_at} for edge in explanation.way],
     }

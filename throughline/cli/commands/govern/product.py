@@ -170,16 +170,16 @@ def _show(
     lines += [f"[red]-[/] {plain(record.own[1])}" for record in registration.withdraw]
     lines += [f"= {_line(record)}" for record in (*registration.keep, *registration.scanned)]
     listed(lines, most)
-    to = "" if is_done else "to be "
+    tense = "" if is_done else "to be "
     out.print(
-        f"{counted(len(registration.create), 'asset')} {to}created, {len(registration.change):,} {to}changed,"
-        f" {len(registration.withdraw):,} {to}withdrawn"
+        f"{counted(len(registration.create), 'asset')} {tense}created, {len(registration.change):,} {tense}changed,"
+        f" {len(registration.withdraw):,} {tense}withdrawn"
     )
     for term_plan in terms:
         for sign, marks in (("[green]+[/]", term_plan.attach), ("[red]-[/]", term_plan.detach)):
             listed([f"{sign} [bold]{plain(mark.name)}[/] {plain(mark.qualified_name)}" for mark in marks], most)
     if lacking:
-        out.print(f"{counted(len(lacking), 'term')} {to}created: {plain(', '.join(lacking))}")
+        out.print(f"{counted(len(lacking), 'term')} {tense}created: {plain(', '.join(lacking))}")
     scanned = sum(len(term_plan.scanned) for term_plan in terms)
     reasons = (
         (len(registration.scanned), "asset", "found by a scan: its columns, owner and description are left alone"),

@@ -69,8 +69,8 @@ def report(
         throughline report --classification PII --rules policy.toml --as-of 2026-11-01 --lake build/lake --html pii.html
         throughline report --check pii.html
     """
-    asked = [bool(classification), bool(dataset), bool(check)]
-    if sum(asked) != 1:
+    questions = [bool(classification), bool(dataset), bool(check)]
+    if sum(questions) != 1:
         fail("ask for one: --classification NAME, --dataset NAME, or --check FILE", code=2)
     if check:
         _check(context, check, most, home)
@@ -112,14 +112,14 @@ def report(
 
 
 def _document(
-    context: typer.Context, home: Path, lake: str, at: datetime | None
+    context: typer.Context, home: Path, lake: str, moment_asked: datetime | None
 ) -> tuple[LineageDocument, str, tuple[str, ...]]:
     """The lineage of a time (None: now), where it comes from, and the names of data sets that filters leave out."""
-    if at and not lake:
-        return not_empty(published_document(context, home, at.date())), "the record, as it was published", ()
+    if moment_asked and not lake:
+        return not_empty(published_document(context, home, moment_asked.date())), "the record, as it was published", ()
     document, facts = judged_lineage(context, home, lake)
     source = f"the lake in {lake}" if lake else "the record"
-    return not_empty(document_at(document, at) if at else document), source, facts.excluded
+    return not_empty(document_at(document, moment_asked) if moment_asked else document), source, facts.excluded
 
 
 def _of_classification(
@@ -142,7 +142,7 @@ def _of_classification(
     return of_classification(empty, propagation, rules, at.date())
 
 
-def _of_dataset(document: LineageDocument, empty: Report, text: str, rules: Rules, at: datetime) -> Report:
+def _of_dataset(document: LineageDocument, empty: Report, text: str, rules: Rules, moment_asked: datetime) -> Report:
     index = LineageIndex(document)
     try:
         number = find_dataset(document, text)
@@ -150,11 +150,11 @@ def _of_dataset(document: LineageDocument, empty: Report, text: str, rules: Rule
         nearest = ", ".join(index.nearest(text))
         fail(f"{error}. The nearest are {nearest}" if nearest else str(error), code=2)
     name = document.datasets[number].qualified_name
-    return of_dataset(structs.replace(empty, subject=name), index, number, rules, at.date())
+    return of_dataset(structs.replace(empty, subject=name), index, number, rules, moment_asked.date())
 
 
 def _with_events(
-    context: typer.Context, home: Path, document: LineageDocument, evidence: Report, at: datetime | None
+    context: typer.Context, home: Path, document: LineageDocument, evidence: Report, moment_asked: datetime | None
 ) -> Report:
     """The report with the events that it rests on, where a record can be read."""
     parts = parts_if_any(context, home)
@@ -162,7 +162,7 @@ def _with_events(
         return with_processes(evidence, document, None)
     with reported(), reading_bars() as progress:
         try:
-            events = events_of_processes(parts.storage, process_keys(evidence), until=at, progress=progress)
+            events = events_of_processes(parts.storage, process_keys(evidence), until=moment_asked, progress=progress)
         except ContentLost as error:
             fail(str(error))
     return with_processes(evidence, document, events)

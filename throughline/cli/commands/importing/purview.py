@@ -72,15 +72,15 @@ def purview(
 def _plan(parts: Worker, patterns: Sequence[str]) -> tuple[list[Compared], tuple[AssetKey, ...], bool]:
     """Each process that was left, compared; the placeholders that can go with those that can; whether all were read."""
     with reading_bars() as progress:
-        left = read_leftovers(parts.catalog, parts.storage, patterns, progress=progress)
+        leftovers = read_leftovers(parts.catalog, parts.storage, patterns, progress=progress)
         published = published_edges(parts.catalog, parts.storage, progress=progress)
         results = sorted(
-            (compared(guid, process, published) for guid, process in left.processes.items()),
+            (compared(guid, process, published) for guid, process in leftovers.processes.items()),
             key=lambda result: (list(Coverage).index(result.coverage), result.process.qualified_name),
         )
         leaving = {result.guid for result in results if result.may_go}
-        unused = placeholders(parts.catalog, left.processes, leaving, parts.documents)
-    return results, unused, left.is_complete
+        unused = placeholders(parts.catalog, leftovers.processes, leaving, parts.documents)
+    return results, unused, leftovers.is_complete
 
 
 def _show(results: Sequence[Compared], unused: Sequence[AssetKey], most: int, *, is_complete: bool) -> None:
@@ -128,25 +128,25 @@ def _document(result: Compared) -> dict[str, object]:
 def _apply(parts: Worker, leaving: Sequence[Compared], unused: Sequence[AssetKey]) -> None:
     """Remove the processes that are still as they were compared, then the placeholders that nothing uses now."""
     catalog = parts.catalog
-    removed = changed = gone = 0
+    removed = changed = number_of_placeholders = 0
     with stopping() as stop, bar("removing", len(leaving) + len(unused)) as update:
         for batch in batches(leaving, MOST_GUIDS):
             if stop.is_set():
                 break
-            present = catalog.foreign_processes([result.guid for result in batch])
-            same = [result.guid for result in batch if present.get(result.guid) == result.process]
-            catalog.remove(same)
-            removed += len(same)
-            changed += sum(guid not in same for guid in present)
+            foreign_processes = catalog.foreign_processes([result.guid for result in batch])
+            unchanged_guids = [result.guid for result in batch if foreign_processes.get(result.guid) == result.process]
+            catalog.remove(unchanged_guids)
+            removed += len(unchanged_guids)
+            changed += sum(guid not in unchanged_guids for guid in foreign_processes)
             update(advance=len(batch))
         for keys in batches(unused, MOST_GUIDS):
             if stop.is_set():
                 break
             free = [key for key, links in catalog.process_links(keys).items() if not links.readers | links.writers]
             catalog.remove(sorted(catalog.find(free).values()))
-            gone += len(free)
+            number_of_placeholders += len(free)
             update(advance=len(keys))
-    out.print(f"{counted(removed, 'process')} and {counted(gone, 'placeholder')} removed")
+    out.print(f"{counted(removed, 'process')} and {counted(number_of_placeholders, 'placeholder')} removed")
     if changed:
         note("left", f"{counted(changed, 'process')} changed meanwhile: does the accelerator still run?")
     if stop.is_set():

@@ -69,10 +69,10 @@ def run(
     names_in(names)  # its mistakes end the command before Spark starts
     if tags and "://" not in tags:
         _refuse_unusable_tags(tags)
-    opened = opened_lake(
+    opened_session = opened_lake(
         root, engine=engine, sources=places, cores=cores, memory=memory, report=report, key=key, writes=True
     )
-    with opened as lake:
+    with opened_session as lake:
         from throughline.lake.pipeline import STAGES, Order, Stage, run  # noqa: PLC0415 - see opened_lake
 
         order = Order(sources=places, meaning=replace(meaning_for(names, home), as_of=_as_of(as_of)), tags=tags)
@@ -83,12 +83,12 @@ def run(
                 waiting.remove(stage.name)
                 update(advance=1, description=waiting[0] if waiting else "")
 
-            done = run(lake, order, note=advance)
+            stages = run(lake, order, note=advance)
     if as_json:
-        print_json(done)
+        print_json(stages)
         return
     rows = []
-    for stage in done:
+    for stage in stages:
         counts = ", ".join(_changed(count, name) for name, count in stage.counts.items() if count)
         rows.append([stage.name, counts or "nothing", f"{stage.seconds:.1f}"])
     print_table(("stage", "changed", "seconds"), rows, numbers=("seconds",))
@@ -105,14 +105,14 @@ def _refuse_unusable_tags(path: str) -> None:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         fail(f"{path} is no file of tags: {reason}", code=2)
-    if lacking := [each for each in _TAGS if each not in header]:
+    if lacking := [tag_name for tag_name in _TAGS if tag_name not in header]:
         fail(f"{path} is no file of tags: its first line lacks {', '.join(lacking)}", code=2)
 
 
 def _changed(count: int, rows: str) -> str:
     """The number of changed rows of a kind: `1 file`, `2 files`; `quarantined` is no plural."""
-    one = rows.removesuffix("es") if rows.endswith("sses") else rows.removesuffix("s")
-    return counted(count, one) if one != rows else f"{count:,} {rows}"
+    singular = rows.removesuffix("es") if rows.endswith("sses") else rows.removesuffix("s")
+    return counted(count, singular) if singular != rows else f"{count:,} {rows}"
 
 
 def _as_of(text: str) -> datetime | None:
@@ -150,27 +150,32 @@ def impact(
             columns[asset_name].add(column_name)
         name = _one_asset(asset, sorted(columns))
         schemas = lake.live(SCHEMAS).where(f.col("qualified_name") == name).select("fields")
-        seen = {field["name"] for row in schemas.collect() for field in row[0]}
-        _refuse_unknown_column(name, column, seen | columns[name])
-        found = downstream(lake, name, column)
+        names_in_schemas = {field["name"] for row in schemas.collect() for field in row[0]}
+        _refuse_unknown_column(name, column, names_in_schemas | columns[name])
+        affected_columns = downstream(lake, name, column)
         types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).collect()}
         tags = {(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).collect()}
     tags_of = _tags(tags, types, classified_entities(marks_if_any(context, home)))
     if as_json:
-        print_json([{**asdict(each), "tags": tags_of(each.asset, each.column)} for each in found])
-    elif not found:
+        print_json(
+            [
+                {**asdict(affected_column), "tags": tags_of(affected_column.asset, affected_column.column)}
+                for affected_column in affected_columns
+            ]
+        )
+    elif not affected_columns:
         out.print(f"nothing depends on the column {column} of {name}", markup=False)
     else:
         rows = [
             [
-                str(each.depth),
-                each.asset,
-                each.column or "(all rows)",
-                "maybe" if each.opaque else "yes" if each.direct else "",
-                ", ".join(tags_of(each.asset, each.column)),
-                each.process,
+                str(affected_column.depth),
+                affected_column.asset,
+                affected_column.column or "(all rows)",
+                "maybe" if affected_column.opaque else "yes" if affected_column.direct else "",
+                ", ".join(tags_of(affected_column.asset, affected_column.column)),
+                affected_column.process,
             ]
-            for each in found
+            for affected_column in affected_columns
         ]
         titles = ("steps", "data set", "column", "value", "tags", "process")
         print_table(titles, rows, numbers=("steps",), wide=wide, only_wide=1)
@@ -193,23 +198,26 @@ def _tags(
     return tags_of
 
 
-def _one_asset(wanted: str, known: Sequence[str]) -> str:
+def _one_asset(asset_name: str, asset_names: Sequence[str]) -> str:
     """The data set of this name, else the only one whose name ends so; ends the command where there is none."""
-    fits = [each for each in known if each == wanted] or [each for each in known if each.endswith(wanted)]
+    fits = [candidate for candidate in asset_names if candidate == asset_name] or [
+        candidate for candidate in asset_names if candidate.endswith(asset_name)
+    ]
     if len(fits) > 1:
-        names = "\n".join(f"  {each}" for each in fits)
+        names = "\n".join(f"  {candidate}" for candidate in fits)
         fail(
-            f"{len(fits)} data sets with lineage have a name that ends in {wanted!r}: give one whole name of\n{names}",
+            f"{len(fits)} data sets with lineage have a name that ends in {asset_name!r}: "
+            f"give one whole name of\n{names}",
             code=2,
         )
     if not fits:
-        fail(f"no data set with lineage is called {wanted!r}.{suggestion(wanted, known)}", code=2)
+        fail(f"no data set with lineage is called {asset_name!r}.{suggestion(asset_name, asset_names)}", code=2)
     return fits[0]
 
 
-def _refuse_unknown_column(asset: str, column: str, known: Iterable[str]) -> None:
+def _refuse_unknown_column(asset: str, column: str, column_names: Iterable[str]) -> None:
     """End the command where neither schema nor lineage of a data set has such a column."""
-    columns = sorted(each for each in known if each)
+    columns = sorted(column_name for column_name in column_names if column_name)
     if column not in columns:
         nearest = suggestion(column, columns) or f" Its columns are {', '.join(columns) or 'not known'}."
         fail(f"{asset} has no column {column!r}.{nearest}", code=2)
@@ -244,9 +252,9 @@ def _refuse_unknown_asset(lake: "Lake", asset: str) -> None:
     """End the command where no data set of the lake is called so: one without changes is none."""
     from throughline.lake.tables.schemas import COVERAGE  # noqa: PLC0415 - see opened_lake
 
-    known = [str(row[0]) for row in lake.read(COVERAGE).where("level = 'asset'").select("name").collect()]
-    if not any(each.endswith(asset) for each in known):
-        fail(f"no data set is called {asset!r}.{suggestion(asset, known)}", code=2)
+    asset_names = [str(row[0]) for row in lake.read(COVERAGE).where("level = 'asset'").select("name").collect()]
+    if not any(asset_name.endswith(asset) for asset_name in asset_names):
+        fail(f"no data set is called {asset!r}.{suggestion(asset, asset_names)}", code=2)
 
 
 def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", as_json: AsJson = False) -> None:
@@ -263,16 +271,16 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
 
         with bar("tables", len(LAKE)) as update:
 
-            def advance(done: CompactedTable) -> None:
-                update(advance=1, description=done.table)
+            def advance(table_compacted: CompactedTable) -> None:
+                update(advance=1, description=table_compacted.table)
 
-            done = compact_tables(lake, note=advance)
+            compacted_tables = compact_tables(lake, note=advance)
     if as_json:
-        print_json(done)
+        print_json(compacted_tables)
         return
     rows = [
         [compacted_table.table, f"{compacted_table.files:,}", f"{compacted_table.now:,}"]
-        for compacted_table in done
+        for compacted_table in compacted_tables
         if compacted_table.files
     ]
     if rows:
@@ -315,8 +323,8 @@ def publish(
             bar("processes", total) as update,
         ):
 
-            def advance(done: Published) -> None:
-                update(completed=done.written + done.unchanged + done.refused + done.postponed)
+            def advance(published: Published) -> None:
+                update(completed=published.written + published.unchanged + published.refused + published.postponed)
 
             done = import_processes(parts, processes, note=advance)
     out.print(

@@ -92,16 +92,18 @@ def _show_failed_tests(lake: "Lake", *, wide: bool) -> None:
     from throughline.lake.tables.encoding import moment  # noqa: PLC0415 - the same
 
     rows = failed_tests(lake).withColumn("at", f.unix_micros("at"))
-    found = rows.orderBy(f.desc("at"), "qualified_name", "column", "name").limit(MAX_FAILED_TESTS + 1).collect()
-    if not found:
+    failed_test_rows = (
+        rows.orderBy(f.desc("at"), "qualified_name", "column", "name").limit(MAX_FAILED_TESTS + 1).collect()
+    )
+    if not failed_test_rows:
         return
     out.print("\nFailed quality tests:")
     table = [
         [row["qualified_name"], row["column"], row["name"], row["job"], f"{moment(row['at']):%Y-%m-%d %H:%M}"]
-        for row in found[:MAX_FAILED_TESTS]
+        for row in failed_test_rows[:MAX_FAILED_TESTS]
     ]
     print_table(("data set", "column", "test", "job", "failed"), table, wide=wide)
-    if len(found) > MAX_FAILED_TESTS:
+    if len(failed_test_rows) > MAX_FAILED_TESTS:
         note("more", f"only the latest {MAX_FAILED_TESTS} are shown: the table silver/quality has all")
 
 
@@ -133,7 +135,7 @@ def _measure(
             catalog_documentations = dict(
                 tracked(documents.documentation(keys), "reading the catalog", total=len(keys))
             )
-        write_completeness(lake, datasets, catalog_documentations, at=datetime.now(UTC), rules=rules)
+        write_completeness(lake, datasets, catalog_documentations, measured_at=datetime.now(UTC), rules=rules)
         _show_completeness(lake, wide=wide, as_json=as_json)
 
 
@@ -157,14 +159,14 @@ def _show_completeness(lake: "Lake", *, wide: bool, as_json: bool) -> None:
     )
     rows = [
         [
-            f"{each['at']:%Y-%m-%d %H:%M}",
-            f"{each['assets']:,}",
-            f"{each['score']:.3f}",
-            *(_share(each[name], each["assets"]) for name in _COUNTS),
-            _percent(each["traced"]),
-            _percent(each["fresh"]),
+            f"{measurement['at']:%Y-%m-%d %H:%M}",
+            f"{measurement['assets']:,}",
+            f"{measurement['score']:.3f}",
+            *(_share(measurement[name], measurement["assets"]) for name in _COUNTS),
+            _percent(measurement["traced"]),
+            _percent(measurement["fresh"]),
         ]
-        for each in measured
+        for measurement in measured
     ]
     print_table(_TREND, rows, numbers=_TREND[1:], wide=wide)
     if not worst:
@@ -172,7 +174,7 @@ def _show_completeness(lake: "Lake", *, wide: bool, as_json: bool) -> None:
         return
     out.print("\nThese would raise the score most:")
     titles = ("data set", "score", "readers", "lacks")
-    print_table(titles, [_lacking(each) for each in worst], numbers=("score", "readers"), wide=wide)
+    print_table(titles, [_lacking(worst_asset) for worst_asset in worst], numbers=("score", "readers"), wide=wide)
 
 
 def _lacking(row: Mapping[str, Any]) -> list[str]:

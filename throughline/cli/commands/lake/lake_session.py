@@ -55,7 +55,7 @@ def opened_lake(
         fail(f"{needs} ({error}): install the wheel with its extra: pip install 'PATH_OF_WHEEL[lake]'", code=2)
     root = root if "://" in root else str(Path(root).resolve())
     try:
-        chosen = choose(engine, root, sources, report=report)
+        engine_name = choose(engine, root, sources, report=report)
     except EngineUnsuitableError as error:
         fail(str(error), code=2)
     scratch = _SCRATCH.resolve()
@@ -65,8 +65,8 @@ def opened_lake(
     if not sources and "://" not in root and not Path(root).is_dir():
         fail(f"there is no lake in {root}: make one with `throughline lake run ARCHIVE --lake {root}`", code=2)
     platform = SPARK_4 if pyspark.__version__.startswith("4") else SPARK_3
-    more: Mapping[str, str] = {}
-    if chosen is EngineName.spark:
+    configuration: Mapping[str, str] = {}
+    if engine_name is EngineName.spark:
         scratch.mkdir(parents=True, exist_ok=True)
         logging.getLogger("py4j").setLevel(logging.ERROR)
         try:
@@ -74,19 +74,19 @@ def opened_lake(
             os.environ["JAVA_HOME"] = str(find_java(need).path)
         except NoJavaError as error:
             fail(str(error), code=2)
-        more = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}
-    how = Local(
+        configuration = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}
+    local_engine = Local(
         cores=cores,
         memory=memory,
         delta_package=platform.delta_package,
         scratch=str(scratch),
         log=str(scratch / "spark.log"),
-        more=more,
+        more=configuration,
     )
     try:
-        with opened(how, chosen) as session:
+        with opened(local_engine, engine_name) as session:
             yield Lake.at(session, root)
     except LakeError as error:
         fail(str(error), code=2)
     except PySparkRuntimeError as error:
-        fail(f"Spark did not start ({error}): its messages are in {how.log}")
+        fail(f"Spark did not start ({error}): its messages are in {local_engine.log}")

@@ -20,27 +20,28 @@ def meaning_for(names: Path | None, home: Path) -> "Meaning":
     """
     from throughline.lake.silver.refinement import Meaning  # noqa: PLC0415 - PySpark is slow to import
 
-    given = (names.read_text(encoding="utf-8"), str(names)) if names else None
-    theirs = functions_settings(home)
-    if theirs is None:
-        return Meaning(names=given)
-    meaning = _of(theirs)
-    if given and given[0] != (meaning.names or ("", ""))[0]:
-        note("settings", f"{given[1]} is not the functions' file of names: this lake can't be published")
-    return replace(meaning, names=given) if given else meaning
+    names_file = (names.read_text(encoding="utf-8"), str(names)) if names else None
+    function_settings = functions_settings(home)
+    if function_settings is None:
+        return Meaning(names=names_file)
+    meaning = _of(function_settings)
+    if names_file and names_file[0] != (meaning.names or ("", ""))[0]:
+        note("settings", f"{names_file[1]} is not the functions' file of names: this lake can't be published")
+    return replace(meaning, names=names_file) if names_file else meaning
 
 
 def refuse_other_meaning(lake: "Lake", home: Path) -> None:
     """End the command where the lake was made by other settings than those of the functions."""
     from throughline.lake.pipeline import MEANING, MIXED  # noqa: PLC0415 - the same
 
-    theirs, noted = functions_settings(home), lake.progress(MEANING)
-    if theirs is None or noted == _of(theirs).number:
+    function_settings, noted = functions_settings(home), lake.progress(MEANING)
+    if function_settings is None or noted == _of(function_settings).number:
         return
     other = "by other settings than the functions'"
-    how = "by several settings, one after the other" if noted == MIXED else other
+    settings_text = "by several settings, one after the other" if noted == MIXED else other
     fail(
-        f"this lake was made {how} (file of names, times, indirect columns), and would publish other lineage than they"
+        f"this lake was made {settings_text} (file of names, times, indirect columns), "
+        "and would publish other lineage than they"
         " do. Nothing was done: make a new one with `throughline lake run`, with the storage of the functions in the"
         " environment and no --names",
         code=2,

@@ -12,15 +12,17 @@ _MAX_SHOWN = 1_000
 
 def show_rows(rows: Any, narrow: Sequence[str], *, wide: bool, as_json: bool) -> None:
     """Print rows of a table of the lake: all columns with `wide`, else the `narrow` ones."""
-    found = [{name: _plain(value) for name, value in row.asDict().items()} for row in rows.limit(_MAX_SHOWN).collect()]
+    shown_rows = [
+        {name: _plain(value) for name, value in row.asDict().items()} for row in rows.limit(_MAX_SHOWN).collect()
+    ]
     if as_json:
-        print_json(found)
+        print_json(shown_rows)
         return
     names = rows.columns if wide else narrow
     numbers = {name.replace("_", " ") for name, kind in rows.dtypes if kind in {"bigint", "int", "double"}}
-    cells = [[_text(row[name], wide=wide) for name in names] for row in found]
+    cells = [[_text(row[name], wide=wide) for name in names] for row in shown_rows]
     print_table([name.replace("_", " ") for name in names], cells, numbers=numbers, wide=wide)
-    if len(found) == _MAX_SHOWN:
+    if len(shown_rows) == _MAX_SHOWN:
         note("cut", f"only the first {_MAX_SHOWN:,} rows are shown")
 
 

@@ -37,10 +37,10 @@ class CatalogMatch:
 
     def of(self, candidate: Candidate) -> str:
         """What the catalog has under one name."""
-        there = self.held.get(candidate.key)
-        if there is None:
+        node = self.held.get(candidate.key)
+        if node is None:
             return "not there"
-        if there.placed:
+        if node.placed:
             return "placeholder"
         return "wins" if self.found.scanned == candidate.key else "there"
 
@@ -80,16 +80,17 @@ def looked_document(steps: Steps, answer: CatalogMatch | None) -> dict[str, Any]
     ]
     if answer is None:
         return {"candidates": listed}
-    found = answer.found
-    scanned = {**key_document(found.scanned), "because": found.because, "guid": found.guid} if found.scanned else None
+    match = answer.found
+    scanned = {**key_document(match.scanned), "because": match.because, "guid": match.guid} if match.scanned else None
     return {
         "candidates": listed,
         "searched": [
-            {**key_document(name), "because": why, "catalog": answer.of_search(name)} for name, why in answer.searched
+            {**key_document(name), "because": search_reason, "catalog": answer.of_search(name)}
+            for name, search_reason in answer.searched
         ],
         "type_problem": in_words(answer.problem) if answer.problem else None,
         "found": scanned,
-        "rivals": list(map(key_document, found.rivals)),
+        "rivals": list(map(key_document, match.rivals)),
     }
 
 
@@ -98,26 +99,26 @@ def show_candidates(steps: Steps, answer: CatalogMatch | None, names: Path | Non
     the file of names that is tried.
     """
     title = "looked up as"
-    for each in (candidate for step in steps for candidate in step):
-        state = answer.of(each) if answer else ""
-        _print_name(title, (each.type, each.qualified_name), each.because, state)
+    for candidate_shown in (candidate for step in steps for candidate in step):
+        state = answer.of(candidate_shown) if answer else ""
+        _print_name(title, (candidate_shown.type, candidate_shown.qualified_name), candidate_shown.because, state)
         title = ""
     if answer is None:
         return
     title = "search finds"
-    for name, why in answer.searched:
-        _print_name(title, name, why, answer.of_search(name))
+    for name, search_reason in answer.searched:
+        _print_name(title, name, search_reason, answer.of_search(name))
         title = ""
-    found = answer.found
-    if found.scanned:
-        _print_name("found", found.scanned, found.because)
-    for name in found.rivals:
+    match = answer.found
+    if match.scanned:
+        _print_name("found", match.scanned, match.because)
+    for name in match.rivals:
         print_fact("ambiguous", f"{' '.join(name)} may be meant: none is chosen", style="yellow")
     if answer.problem:
         print_fact("found", f"nothing, and it can't be published: {in_words(answer.problem)}", style="red")
         print_fact("", mend(answer.problem, names))
-    elif not found.scanned and not found.rivals:
-        print_fact("found", f"nothing: {'the placeholder is used' if found.guid else 'a placeholder would be created'}")
+    elif not match.scanned and not match.rivals:
+        print_fact("found", f"nothing: {'the placeholder is used' if match.guid else 'a placeholder would be created'}")
 
 
 def _print_name(title: str, name: AssetName, because: str, state: str = "") -> None:

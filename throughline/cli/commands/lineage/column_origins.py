@@ -11,8 +11,8 @@ from throughline.cli.ui.console import plain
 def origin_tree(document: LineageDocument, origin: Origin) -> Tree:
     """The tree as it is printed: each column with its kind, expression and process."""
     tree = Tree(_line(document, origin))
-    for each in origin.origins:
-        tree.add(origin_tree(document, each))
+    for upper_origin in origin.origins:
+        tree.add(origin_tree(document, upper_origin))
     if origin.edge is None and not origin.origins and not origin.remark:
         tree.add("[dim]no process on record writes it[/]")
     return tree

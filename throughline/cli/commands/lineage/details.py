@@ -51,23 +51,25 @@ def details(
         throughline details --json | jq '.processes[].sourceless'
     """
     parts = parts_of(context, home)
-    how = parts.publishing
+    publishing = parts.publishing
     with reported():
-        records = tuple(recorded_processes(parts.storage, how))
+        records = tuple(recorded_processes(parts.storage, publishing))
         known_processes = [record.process for record in records]
         stated = {record.process.qualified_name: _stated(record) for record in records}
         states = [state for state in asset_states(parts.storage) if text.lower() in state.asset.name.lower()]
     processes = sorted(
         (process for process in known_processes if any(text.lower() in name.lower() for name in _names(process))),
-        key=lambda each: each.qualified_name,
+        key=lambda unsourced_write: unsourced_write.qualified_name,
     )
     with reported():
-        unsourced = [] if processes or not text else list(sourceless_writes(parts.storage, how, partial(_fits, text)))
+        unsourced = (
+            [] if processes or not text else list(sourceless_writes(parts.storage, publishing, partial(_fits, text)))
+        )
         missing = {process.qualified_name: columns_missing(parts.storage, process) for process in processes}
         sources = {process.qualified_name: edge_sources(parts.storage, process) for process in processes}
         entries = (ledger_entry(parts.storage, process_key(process.qualified_name)) for process in processes)
         forgotten = {entry.qualified_name: entry.forgotten for entry in entries if entry.forgotten.applications}
-        compared = catalog_differences(parts.storage, how, parts.catalog, processes) if catalog else {}
+        compared = catalog_differences(parts.storage, publishing, parts.catalog, processes) if catalog else {}
     if as_json:
         print_json(
             {

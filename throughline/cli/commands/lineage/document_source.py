@@ -31,11 +31,11 @@ def lineage_document(
     no lineage yet. `expressions`: with those of columns; `sql`: also with the SQL of last runs, without literals.
     """
     if lake:
-        with opened_lake(lake, engine=EngineName.auto) as opened:
+        with opened_lake(lake, engine=EngineName.auto) as lake_session:
             from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
 
             document = with_classifications(
-                document_of_lake(opened, statements=sql, expressions=expressions), marks_if_any(context, home)
+                document_of_lake(lake_session, statements=sql, expressions=expressions), marks_if_any(context, home)
             )
     else:
         parts = parts_of(context, home)
@@ -83,8 +83,8 @@ def judged_lineage(context: typer.Context, home: Path, lake: str) -> Judged:
     empty.
     """
     if lake:
-        with opened_lake(lake, engine=EngineName.auto) as opened:
-            document, facts = judged_lake(opened)
+        with opened_lake(lake, engine=EngineName.auto) as lake_session:
+            document, facts = judged_lake(lake_session)
         return with_classifications(document, marks_if_any(context, home)), facts
     parts = parts_of(context, home)
     with reported():

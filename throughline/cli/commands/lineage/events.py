@@ -59,7 +59,7 @@ def events(
         throughline events --run 0192a3b4-5c6d-7e8f-9012-3456789abcde
         throughline events --ignored --from 2026-11-21 --job 'nightly*'
     """
-    wanted_run_filter = wanted_runs(since=since, before=before, job=job, run=run)
+    wanted_run_filter = wanted_runs(since=since, before_text=before, job=job, run=run)
     storage = parts_of(context, home).storage
     with reported():
         content = bool(save or output)
@@ -123,8 +123,8 @@ def _show(records: Sequence[EventRecord], *, last: str, wide: bool) -> None:
         ]
         for record in records
     ]
-    below = () if wide else [list(filter(None, (visible(record.job), record.reason))) for record in records]
-    print_table(("time", "type", "run", "job", last), rows, notes=below, wide=wide, only_wide=2)
+    notes = () if wide else [list(filter(None, (visible(record.job), record.reason))) for record in records]
+    print_table(("time", "type", "run", "job", last), rows, notes=notes, wide=wide, only_wide=2)
 
 
 def _save(records: Iterable[EventRecord], path: Path) -> None:

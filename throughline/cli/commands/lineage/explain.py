@@ -85,38 +85,38 @@ def _without_name(argument: str) -> str:
     return kind_of(path) or f"{argument} is a file: `throughline translate {shlex.quote(argument)}` names its data sets"
 
 
-def _pairs(option: str, form: str, given: list[str] | None) -> tuple[tuple[str, str], ...]:
+def _pairs(option: str, form: str, pair_texts: list[str] | None) -> tuple[tuple[str, str], ...]:
     """Both sides of each. A symlink's namespace may hold an equals sign in its properties, its name never does."""
     pairs = []
-    for each in given or ():
-        first, separator, second = each.rpartition("=") if option == "--symlink" else each.partition("=")
+    for pair_text in pair_texts or ():
+        first, separator, second = pair_text.rpartition("=") if option == "--symlink" else pair_text.partition("=")
         if not separator or not first or not second:
-            fail(f"{option} {each}: write it as {form}", code=2)
+            fail(f"{option} {pair_text}: write it as {form}", code=2)
         pairs.append((first, second))
     return tuple(pairs)
 
 
-def _document(found: NamingExplanation) -> dict[str, Any]:
+def _document(explanation: NamingExplanation) -> dict[str, Any]:
     """What `--json` prints: a stable form."""
-    best = found.naming.best
+    best = explanation.naming.best
     return {
         "type": best.type,
         "qualified_name": best.qualified_name,
         "rule": best.rule,
-        "why": list(found.why),
-        "identity": {"namespace": found.identity.namespace, "name": found.identity.name},
+        "why": list(explanation.why),
+        "identity": {"namespace": explanation.identity.namespace, "name": explanation.identity.name},
         "others": [
             {"type": other.type, "qualified_name": other.qualified_name, "rule": other.rule}
-            for other in found.naming.others
+            for other in explanation.naming.others
         ],
-        "noise": found.noise,
+        "noise": explanation.noise,
     }
 
 
-def _show(found: NamingExplanation) -> None:
-    best = found.naming.best
+def _show(explanation: NamingExplanation) -> None:
+    best = explanation.naming.best
     print_fact("type", best.type)
     print_fact("qualified name", best.qualified_name)
     print_fact("rule", best.rule)
-    print_fact("identity", f"{found.identity.namespace} {found.identity.name}")
-    print_fact("why", *found.why)
+    print_fact("identity", f"{explanation.identity.namespace} {explanation.identity.name}")
+    print_fact("why", *explanation.why)

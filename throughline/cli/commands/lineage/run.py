@@ -37,10 +37,10 @@ def run(
     throughline run 0192a3b4-5c6d-7e8f-9012-3456789abcde
     throughline run 0192a3b4-5c6d-7e8f-9012-3456789abcde --json | jq .processes
     """
-    wanted = wanted_run(run_id)
+    run_id_found = wanted_run(run_id)
     parts = parts_of(context, home)
     with reported(), reading_bars() as seen_reading_bars:
-        report = run_report(parts.storage, wanted, seen_reading_bars)
+        report = run_report(parts.storage, run_id_found, seen_reading_bars)
         if report is None:
             known_run(parts.storage, run_id)
             raise typer.Exit(1)  # its events have been deleted meanwhile
@@ -58,27 +58,32 @@ def run(
         _show(report, steps, wide=wide)
 
 
-def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
-    print_fact("run", found.run_id)
-    if found.run_text:
-        print_fact("sent as", visible(found.run_text))
-    print_fact("job", *(visible(job) for job in found.jobs))
-    print_fact("application", found.application)
-    print_fact("state", f"{found.state}: {found.reason}" if found.reason else found.state)
-    print_fact("end", found.end or ("none, timed out" if found.timed_out else "none seen yet"))
-    if columns := _columns(found):
+def _show(run_report_shown: RunReport, steps: Iterable[str], *, wide: bool) -> None:
+    print_fact("run", run_report_shown.run_id)
+    if run_report_shown.run_text:
+        print_fact("sent as", visible(run_report_shown.run_text))
+    print_fact("job", *(visible(job) for job in run_report_shown.jobs))
+    print_fact("application", run_report_shown.application)
+    print_fact(
+        "state",
+        f"{run_report_shown.state}: {run_report_shown.reason}" if run_report_shown.reason else run_report_shown.state,
+    )
+    print_fact("end", run_report_shown.end or ("none, timed out" if run_report_shown.timed_out else "none seen yet"))
+    if columns := _columns(run_report_shown):
         print_fact("columns", columns)
-    if found.rows_from:
-        print_fact("rows", *found.rows_from)
-    if found.stated:
-        print_fact("stated", *(f"{title}: {text}" for title, text in found.stated))
-    if found.closed:
-        print_fact("closed", f"{found.closed:%Y-%m-%d %H:%M} UTC: later events are skipped")
-    if found.omitted:
-        print_fact("left out", *map(visible, found.omitted))
-    if found.last_error:
+    if run_report_shown.rows_from:
+        print_fact("rows", *run_report_shown.rows_from)
+    if run_report_shown.stated:
+        print_fact("stated", *(f"{title}: {text}" for title, text in run_report_shown.stated))
+    if run_report_shown.closed:
+        print_fact("closed", f"{run_report_shown.closed:%Y-%m-%d %H:%M} UTC: later events are skipped")
+    if run_report_shown.omitted:
+        print_fact("left out", *map(visible, run_report_shown.omitted))
+    if run_report_shown.last_error:
         print_fact(
-            "last error", f"{visible(found.last_error)} ({counted(found.failures, 'failed attempt')})", style="red"
+            "last error",
+            f"{visible(run_report_shown.last_error)} ({counted(run_report_shown.failures, 'failed attempt')})",
+            style="red",
         )
     events = [
         [
@@ -88,12 +93,13 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
             visible(report.error or report.reason),
             f"{report.event.container}/{report.event.blob}",
         ]
-        for report in found.events
+        for report in run_report_shown.events
     ]
     out.print(f"\n{counted(len(events), 'event')}")
     print_table(("time", "type", "state", "reason", "blob"), events, wide=wide, only_wide=1)
     processes = [
-        [process.qualified_name or process.key, process.state, visible(process.reason)] for process in found.processes
+        [process.qualified_name or process.key, process.state, visible(process.reason)]
+        for process in run_report_shown.processes
     ]
     out.print(f"\n{counted(len(processes), 'process')}")
     if processes:
@@ -102,20 +108,20 @@ def _show(found: RunReport, steps: Iterable[str], *, wide: bool) -> None:
         out.print(f"\nNext: {plain(sentence)}")
 
 
-def _columns(found: RunReport) -> str:
+def _columns(report: RunReport) -> str:
     """Who gave the run's columns, if Spark's plan gave some of them or nobody did."""
-    if found.columns_by == BY_PLAN:
+    if report.columns_by == BY_PLAN:
         return "exact, from Spark's own plan"
-    if found.columns_by == WITH_UPPER_BOUNDS:
+    if report.columns_by == WITH_UPPER_BOUNDS:
         return (
             "from Spark's own plan; some are an upper bound, because rows went through code that it does not show"
             " (`throughline details` marks them as opaque)"
         )
-    if BY_AN_RDD in found.rows_from:
+    if BY_AN_RDD in report.rows_from:
         return "not known"
-    if gaps := ", ".join(gap for gap in found.plan_gaps if gap not in found.rows_from):
+    if gaps := ", ".join(gap for gap in report.plan_gaps if gap not in report.rows_from):
         return f"partly from Spark's plan, which does not show: {gaps}"
-    return "partly known: no plan shows how some of the rows were made" if found.plan_gaps else ""
+    return "partly known: no plan shows how some of the rows were made" if report.plan_gaps else ""
 
 
 _BY_PROCESS = {
@@ -140,21 +146,23 @@ _BY_STATE = {
 }
 
 
-def next_steps(found: RunReport, end_timeout: timedelta) -> Iterator[str]:
+def next_steps(run_result: RunReport, end_timeout: timedelta) -> Iterator[str]:
     """What to do about this run, one sentence for each cause. `end_timeout`: how long a run's end is awaited."""
-    for report in found.events:
+    for report in run_result.events:
         if report.state == "dead":
             letter = report.event.event.digest[:ID_LENGTH]
             yield f"`throughline deadletter show {letter}` shows what is wrong with the event"
-    if found.last_error:
-        yield f"nothing to do: it is retried automatically; `throughline replay --run {found.run_id}` retries it now"
-    elif any(report.reason == Waiting.END for report in found.events):
+    if run_result.last_error:
+        yield (
+            f"nothing to do: it is retried automatically; `throughline replay --run {run_result.run_id}` retries it now"
+        )
+    elif any(report.reason == Waiting.END for report in run_result.events):
         minutes = counted(end_timeout // timedelta(minutes=1), "minute")
         yield f"nothing to do: it waits {minutes} for an end event (THROUGHLINE_RUN_TIMEOUT_MINUTES)"
-    elif found.reason == RUN_FAILED:
+    elif run_result.reason == RUN_FAILED:
         yield "nothing to do here: the job's next run that completes gives its lineage"
-    elif found.state in _BY_STATE:
-        yield _BY_STATE[found.state]
-    for cause in dict.fromkeys(cause for process in found.processes for cause in (process.state, process.reason)):
+    elif run_result.state in _BY_STATE:
+        yield _BY_STATE[run_result.state]
+    for cause in dict.fromkeys(cause for process in run_result.processes for cause in (process.state, process.reason)):
         if cause in _BY_PROCESS:
             yield _BY_PROCESS[cause]

@@ -27,8 +27,8 @@ class _Facts(LineageIndex):
     def dataset_tags(self) -> Mapping[int, tuple[str, ...]]:
         """The tags of each data set and of its columns."""
         columns = ((self.document.columns[column].dataset, tag) for column, tags in self.tags.items() for tag in tags)
-        own = ((number, tag) for number, dataset in enumerate(self.document.datasets) for tag in dataset.tags)
-        return _gathered(chain(own, columns))
+        own_tags = ((number, tag) for number, dataset in enumerate(self.document.datasets) for tag in dataset.tags)
+        return _gathered(chain(own_tags, columns))
 
     @cached_property
     def untraced(self) -> frozenset[int]:
@@ -48,15 +48,15 @@ class _Facts(LineageIndex):
             (flow.output, processes[flow.process].job or processes[flow.process].name) for flow in self.document.flows
         )
 
-    def tags_of(self, found: Found) -> tuple[str, ...]:
+    def tags_of(self, match: Found) -> tuple[str, ...]:
         """The tags of a column; or of a data set and of any column of it."""
-        if found.column is not None:
-            return self.tags.get(found.column, ())
-        return self.dataset_tags.get(found.dataset, ())
+        if match.column is not None:
+            return self.tags.get(match.column, ())
+        return self.dataset_tags.get(match.dataset, ())
 
-    def is_untraced(self, found: Found) -> bool:
+    def is_untraced(self, match: Found) -> bool:
         """Whether no source is known for a column, or for some column of a data set."""
-        return found.dataset in self.untraced if found.column is None else found.column in self.unknown
+        return match.dataset in self.untraced if match.column is None else match.column in self.unknown
 
 
 def _gathered(pairs: Iterable[tuple[int, str]]) -> dict[int, tuple[str, ...]]:
@@ -100,23 +100,23 @@ def search(
     facts = _Facts(document)
     filters: dict[str, Callable[[Found], bool]] = {}
     if tag:
-        filters["--tag"] = lambda found: tag in facts.tags_of(found)
+        filters["--tag"] = lambda match: tag in facts.tags_of(match)
     if owner:
-        filters["--owner"] = lambda found: owner.lower() in document.datasets[found.dataset].owner.lower()
+        filters["--owner"] = lambda match: owner.lower() in document.datasets[match.dataset].owner.lower()
     if store:
-        filters["--store"] = lambda found: store.lower() in document.datasets[found.dataset].store.lower()
+        filters["--store"] = lambda match: store.lower() in document.datasets[match.dataset].store.lower()
     if orphan:
-        filters["--orphan"] = lambda found: found.column is None and found.dataset not in facts.linked
+        filters["--orphan"] = lambda match: match.column is None and match.dataset not in facts.linked
     if untraced:
         filters["--untraced"] = facts.is_untraced
-    unfiltered = facts.search.find(text, most=None)
-    every = [each for each in unfiltered if all(fits(each) for fits in filters.values())]
+    unfiltered = facts.search.find(text, limit=None)
+    every = [match for match in unfiltered if all(fits(match) for fits in filters.values())]
     shown_every = every[:most] if most else every
     if as_json:
-        print_json([_plain(facts, each) for each in shown_every])
+        print_json([_plain(facts, match) for match in shown_every])
         return
     if not every and unfiltered:
-        columns = sum(each.column is not None for each in unfiltered)
+        columns = sum(match.column is not None for match in unfiltered)
         numbers = {"data set": len(unfiltered) - columns, "column": columns}
         matched = " and ".join(counted(number, noun) for noun, number in numbers.items() if number)
         fail(f"nothing matches {text!r} with {' and '.join(filters)}; without filters it matches {matched}")
@@ -131,26 +131,26 @@ def search(
         note("more", f"{counted(len(every) - len(shown_every), 'result')} not shown: --most 0 lists all")
 
 
-def _rows(facts: _Facts, found: Iterable[Found]) -> Iterable[list[str]]:
-    for each in found:
-        column = "" if each.column is None else facts.document.columns[each.column].name
-        mark = " (no known source)" if each.column in facts.unknown else ""
+def _rows(facts: _Facts, matches: Iterable[Found]) -> Iterable[list[str]]:
+    for match in matches:
+        column = "" if match.column is None else facts.document.columns[match.column].name
+        mark = " (no known source)" if match.column in facts.unknown else ""
         yield [
-            facts.document.datasets[each.dataset].qualified_name,
+            facts.document.datasets[match.dataset].qualified_name,
             column + mark,
-            ", ".join(facts.tags_of(each)),
-            ", ".join(facts.writers.get(each.dataset, ())),
+            ", ".join(facts.tags_of(match)),
+            ", ".join(facts.writers.get(match.dataset, ())),
         ]
 
 
-def _plain(facts: _Facts, found: Found) -> dict[str, object]:
-    dataset = facts.document.datasets[found.dataset]
+def _plain(facts: _Facts, match: Found) -> dict[str, object]:
+    dataset = facts.document.datasets[match.dataset]
     return {
         "dataset": dataset.qualified_name,
         "type": dataset.type,
-        "column": None if found.column is None else facts.document.columns[found.column].name,
-        "tags": list(facts.tags_of(found)),
+        "column": None if match.column is None else facts.document.columns[match.column].name,
+        "tags": list(facts.tags_of(match)),
         "owner": dataset.owner,
-        "untraced": facts.is_untraced(found),
-        "written_by": list(facts.writers.get(found.dataset, ())),
+        "untraced": facts.is_untraced(match),
+        "written_by": list(facts.writers.get(match.dataset, ())),
     }

@@ -82,7 +82,7 @@ def status(
             show_table_runs(storage, table, most, wide=wide, as_json=as_json)
         return
     with reported(), reading_bars() as seen_reading_bars:
-        found = read_status(storage, by=wanted, seen=seen_reading_bars)
+        counts_read = read_status(storage, by=wanted, seen=seen_reading_bars)
         stored = stored_versions(storage)
         document = document_age(storage, datetime.now(UTC))
         foreign = FOREIGN_POSITION.load(storage) if parts.publishing.foreign_depth else None
@@ -94,13 +94,13 @@ def status(
             "foreign_lineage": to_builtins(foreign) if foreign else None,
             "forward": [asdict(target) for target in targets],
         }
-        print_json({**_document(found, wanted, most), "version_problem": problem or None, **ages})
+        print_json({**_document(counts_read, wanted, most), "version_problem": problem or None, **ages})
     elif wanted:
-        _show_groups(found, wanted, most, wide=wide)
+        _show_groups(counts_read, wanted, most, wide=wide)
     else:
-        show(found, wide=wide)
+        show(counts_read, wide=wide)
         _note_attention(document, foreign, targets, problem)
-    if not found.reconciles:
+    if not counts_read.reconciles:
         raise typer.Exit(1)
 
 
@@ -145,46 +145,48 @@ def target_in_words(target: TargetStatus) -> str:
 
 def _wanted(text: str) -> tuple[By, ...]:
     try:
-        return tuple(dict.fromkeys(By(each.strip()) for each in text.split(",") if text))
+        return tuple(dict.fromkeys(By(part.strip()) for part in text.split(",") if text))
     except ValueError:
         return fail(f"--by takes day, job and sender, separated by commas, not {text!r}", code=2)
 
 
-def _document(found: Status, by: Sequence[By], most: int) -> dict[str, Any]:
-    whole = {**asdict(found), "reconciles": found.reconciles}
-    del whole["groups"]
+def _document(counts_read: Status, by: Sequence[By], most: int) -> dict[str, Any]:
+    document = {**asdict(counts_read), "reconciles": counts_read.reconciles}
+    del document["groups"]
     if by:
         left_out = set(By) - set(by)
-        whole["by"] = [
+        document["by"] = [
             {name: value for name, value in asdict(event_group).items() if name not in left_out}
-            for event_group in _largest(found.groups, most)
+            for event_group in _largest(counts_read.groups, most)
         ]
-        whole["groups"] = len(found.groups)
-    return whole
+        document["groups"] = len(counts_read.groups)
+    return document
 
 
-def _largest(groups: Sequence[EventGroup], most: int) -> Sequence[EventGroup]:
-    """The `most` groups (0: all) with the most events, in their order."""
-    if not most:
+def _largest(groups: Sequence[EventGroup], limit: int) -> Sequence[EventGroup]:
+    """The `limit` groups (0: all) with the most events, in their order."""
+    if not limit:
         return groups
-    largest = set(heapq.nlargest(most, groups, key=lambda group: group.received))
+    largest = set(heapq.nlargest(limit, groups, key=lambda group: group.received))
     return [group for group in groups if group in largest]
 
 
-def _show_groups(found: Status, by: Sequence[By], most: int, *, wide: bool) -> None:
+def _show_groups(counts_read: Status, by: Sequence[By], most: int, *, wide: bool) -> None:
     """A line for each group, one for those that are left out, and the sum of all."""
-    shown_event_groups = _largest(found.groups, most)
+    shown_event_groups = _largest(counts_read.groups, most)
     blank = [""] * (len(by) - 1)
-    rows = [[*(getattr(group, each) or _NO_JOB for each in by), *_numbers(group)] for group in shown_event_groups]
+    rows = [
+        [*(getattr(group, dimension) or _NO_JOB for dimension in by), *_numbers(group)] for group in shown_event_groups
+    ]
     notes = [
         [f"{count:,} {_for(reason)}{reason}" for count, reason in _reasons(group.reasons, wide=wide)]
         for group in shown_event_groups
     ]
-    if len(shown_event_groups) < len(found.groups):
-        chosen = set(shown_event_groups)
-        rest = [group for group in found.groups if group not in chosen]
-        rows.append([f"{len(rest):,} more", *blank, *_numbers(_sum(rest))])
-    rows.append([f"{'=' if found.reconciles else '≠'} all", *blank, *_numbers(found)])
+    if len(shown_event_groups) < len(counts_read.groups):
+        largest_groups = set(shown_event_groups)
+        further_groups = [group for group in counts_read.groups if group not in largest_groups]
+        rows.append([f"{len(further_groups):,} more", *blank, *_numbers(_sum(further_groups))])
+    rows.append([f"{'=' if counts_read.reconciles else '≠'} all", *blank, *_numbers(counts_read)])
     counts = ("received", *_STATES)
     print_table((*by, *counts), rows, numbers=counts, notes=notes, wide=wide)
 
@@ -219,47 +221,54 @@ def columns_in_words(columns: ColumnSources) -> str:
     """Who gave the columns of Spark's runs, in one line."""
     differ = f" ({columns.differ:,} unlike the listener's events)" if columns.differ else ""
     opaque = f", {columns.opaque:,} by plan with upper bounds" if columns.opaque else ""
-    both = f", {columns.both:,} by listener and plan" if columns.both else ""
+    shared_text = f", {columns.both:,} by listener and plan" if columns.both else ""
     rdd = f", {columns.rdd:,} not known (made by an RDD)" if columns.rdd else ""
-    known = f"{columns.exact:,} exact by plan{differ}{opaque}{both}, {columns.listener:,} by listener only"
-    return f"columns of {counted(columns.runs, 'Spark run')}: {known}{rdd}"
+    sources_text = (
+        f"{columns.exact:,} exact by plan{differ}{opaque}{shared_text}, {columns.listener:,} by listener only"
+    )
+    return f"columns of {counted(columns.runs, 'Spark run')}: {sources_text}{rdd}"
 
 
-def _show_columns(found: Status) -> None:
-    if found.columns.runs:
-        out.print(columns_in_words(found.columns))
-    if found.plans_lost:
-        number = counted(found.plans_lost, "plan")
+def _show_columns(counts_read: Status) -> None:
+    if counts_read.columns.runs:
+        out.print(columns_in_words(counts_read.columns))
+    if counts_read.plans_lost:
+        number = counted(counts_read.plans_lost, "plan")
         out.print(
             f"[yellow]plans lost:[/] {number} of Spark did not arrive; the listener gave the columns of their writes"
         )
 
 
-def show(found: Status, *, wide: bool = False) -> None:
+def show(counts_read: Status, *, wide: bool = False) -> None:
     """Print the counts as a table, what needs attention below it; `wide` lists every reason."""
-    width = len(f"= {found.received:,}")
+    width = len(f"= {counts_read.received:,}")
     for name in _STATES:
-        out.print(f"{getattr(found, name):>{width},}  {name}")
-        reasons = {"skipped": found.skipped_because, "waiting": found.waiting_for}.get(name, {})
+        out.print(f"{getattr(counts_read, name):>{width},}  {name}")
+        reasons = {"skipped": counts_read.skipped_because, "waiting": counts_read.waiting_for}.get(name, {})
         for count, reason in _reasons(reasons, wide=wide or name == "waiting"):
             out.print(f"{'':{width}}  [dim]{count:,} {'for ' if name == 'waiting' else ''}{plain(reason)}[/]")
-    out.print(f"[bold]{'=' if found.reconciles else '≠'} {found.received:,}  received[/]")
-    out.print(f"{counted(found.processes, 'process')} in the catalog, {found.publish_queue:,} in the publish queue")
-    _show_columns(found)
-    if any(asdict(found.shadow).values()):
-        out.print(f"[yellow]shadow mode:[/] {shadow_in_words(found.shadow)}; `throughline shadow` lists it")
-    if found.ambiguous:
-        first = ", ".join(found.ambiguous[:_MAX_SHOWN]) + (" …" if len(found.ambiguous) > _MAX_SHOWN else "")
-        many = counted(len(found.ambiguous), "data set")
+    out.print(f"[bold]{'=' if counts_read.reconciles else '≠'} {counts_read.received:,}  received[/]")
+    out.print(
+        f"{counted(counts_read.processes, 'process')} in the catalog, "
+        f"{counts_read.publish_queue:,} in the publish queue"
+    )
+    _show_columns(counts_read)
+    if any(asdict(counts_read.shadow).values()):
+        out.print(f"[yellow]shadow mode:[/] {shadow_in_words(counts_read.shadow)}; `throughline shadow` lists it")
+    if counts_read.ambiguous:
+        first = ", ".join(counts_read.ambiguous[:_MAX_SHOWN]) + (
+            " …" if len(counts_read.ambiguous) > _MAX_SHOWN else ""
+        )
+        many = counted(len(counts_read.ambiguous), "data set")
         out.print(f"[yellow]ambiguous:[/] {many} with more than one matching catalog asset: {plain(first)}")
         out.print("`throughline reconcile --plan` lists them, `throughline explain … --look` shows why")
-    if found.sweep_is_behind:
+    if counts_read.sweep_is_behind:
         out.print("[yellow]sweep:[/] too many events for one sweep: missed ones are found later")
-    if found.rejected:
-        out.print(f"{counted(found.rejected, 'request')} rejected by the receiver")
-    if found.oldest_waiting:
-        out.print(f"oldest waiting: {found.oldest_waiting:%Y-%m-%d %H:%M:%S} UTC")
-    for error in found.last_errors:
+    if counts_read.rejected:
+        out.print(f"{counted(counts_read.rejected, 'request')} rejected by the receiver")
+    if counts_read.oldest_waiting:
+        out.print(f"oldest waiting: {counts_read.oldest_waiting:%Y-%m-%d %H:%M:%S} UTC")
+    for error in counts_read.last_errors:
         out.print(f"[red]{plain(error)}[/]")
 
 
@@ -267,6 +276,9 @@ def _reasons(counts: Mapping[str, int], *, wide: bool) -> list[tuple[int, str]]:
     """Counts with their reasons; events that cannot have lineage are folded into one line, unless `wide`."""
     if wide:
         return [(count, reason) for reason, count in counts.items()]
-    shown = [(count, reason) for reason, count in counts.items() if reason in _NOTEWORTHY]
-    folded = sum(counts.values()) - sum(count for count, _ in shown)
-    return [*shown, *([(folded, "carry no lineage to publish, as expected (--wide lists why)")] if folded else [])]
+    shown_reasons = [(count, reason) for reason, count in counts.items() if reason in _NOTEWORTHY]
+    folded = sum(counts.values()) - sum(count for count, _ in shown_reasons)
+    return [
+        *shown_reasons,
+        *([(folded, "carry no lineage to publish, as expected (--wide lists why)")] if folded else []),
+    ]

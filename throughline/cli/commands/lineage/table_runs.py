@@ -16,7 +16,7 @@ _RUNS = 20
 """Runs that are shown unless --most says how many."""
 
 
-def show_table_runs(storage: Storage, table: str, most: int, *, wide: bool, as_json: bool) -> None:
+def show_table_runs(storage: Storage, table: str, limit: int, *, wide: bool, as_json: bool) -> None:
     """Print the runs whose events name the table as an output. Ends the command where there is none. Raises
     StorageUnavailable, ArchiveMissing and ContentLost.
     """
@@ -30,7 +30,7 @@ def show_table_runs(storage: Storage, table: str, most: int, *, wide: bool, as_j
         if not last:
             fail(no_write_of(table))
         newest = sorted(last.values(), key=attrgetter("event.time"), reverse=True)
-        shown_event_records = newest[: most or _RUNS]
+        shown_event_records = newest[: limit or _RUNS]
         reports = [
             (record, report)
             for record in shown_event_records
@@ -51,8 +51,8 @@ def show_table_runs(storage: Storage, table: str, most: int, *, wide: bool, as_j
         print_json({"runs": documents, "count": len(newest)})
         return
     rows = [_row(record, report) for record, report in reports]
-    below = () if wide else [list(filter(None, row[3:])) for row in rows]
-    print_table(("last event", "run", "state", "job", "reason"), rows, notes=below, wide=wide, only_wide=2)
+    notes = () if wide else [list(filter(None, row[3:])) for row in rows]
+    print_table(("last event", "run", "state", "job", "reason"), rows, notes=notes, wide=wide, only_wide=2)
     out.print(f"{counted(len(newest), 'run')}{left_out(len(newest) - len(shown_event_records))}")
     out.print("\nNext: `throughline run ID` shows one, and what to do about it")
 

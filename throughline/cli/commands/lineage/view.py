@@ -46,15 +46,15 @@ class _View:
     @property
     def address(self) -> str:
         """The page's state, as its address has it."""
-        asked, document = self.question, self.document
+        question, document = self.question, self.document
         values = {
-            "asset": "" if asked.dataset is None else document.datasets[asked.dataset].qualified_name,
-            "column": "" if asked.column is None else document.columns[asked.column].name,
-            "up": _steps(asked.up),
-            "down": _steps(asked.down),
-            "at": _iso(asked.at),
+            "asset": "" if question.dataset is None else document.datasets[question.dataset].qualified_name,
+            "column": "" if question.column is None else document.columns[question.column].name,
+            "up": _steps(question.up),
+            "down": _steps(question.down),
+            "at": _iso(question.at),
             "compare": _iso(self.compare),
-            "conditions": "1" if asked.conditions else "",
+            "conditions": "1" if question.conditions else "",
         }
         return urlencode({name: value for name, value in values.items() if value})
 
@@ -113,11 +113,11 @@ def view(
     writers: dict[Path, Callable[[_View], bytes]] = {
         path: write
         for path, write in (
-            (html, lambda shown: page(shown.document, shown.address, made=datetime.now(UTC))),
+            (html, lambda view_shown: page(view_shown.document, view_shown.address, made_at=datetime.now(UTC))),
             (svg, _picture(as_svg_of)),
             (mermaid, _picture(as_mermaid)),
             (dot, _picture(as_dot)),
-            (csv, lambda shown: as_csv(select(shown.document, shown.question)).encode()),
+            (csv, lambda view_shown: as_csv(select(view_shown.document, view_shown.question)).encode()),
         )
         if path
     }
@@ -167,14 +167,14 @@ def _view(
     moments: _Moments,
 ) -> _View:
     """Raises AmbiguousNameError, UnknownNameError and NoHistoryError."""
-    at, compare = moments
+    moment_shown, compare = moments
     if column and not asset:
         fail("--column needs the data set that has it: throughline view ASSET --column NAME", code=2)
     index = LineageIndex(document)
     dataset = index.dataset(asset) if asset else None
     number = index.column(dataset, column) if dataset is not None and column else None
     steps = (None if column else 1) if depth is None else depth or None
-    question = Question(dataset=dataset, column=number, up=steps, down=steps, at=at, conditions=conditions)
+    question = Question(dataset=dataset, column=number, up=steps, down=steps, at=moment_shown, conditions=conditions)
     return _View(document=document, question=question, compare=compare)
 
 
@@ -185,8 +185,8 @@ def as_svg_of(selection: Selection) -> str:
 
 
 def _picture(draw: Callable[[Selection], str]) -> Callable[[_View], bytes]:
-    def write(shown: _View) -> bytes:
-        selection = select(shown.document, shown.question)
+    def write(view_shown: _View) -> bytes:
+        selection = select(view_shown.document, view_shown.question)
         if len(selection.datasets) > MAX_PICTURE:
             fail(
                 f"{len(selection.datasets)} data sets are too many for one picture (at most {MAX_PICTURE}): name a data"
@@ -197,9 +197,9 @@ def _picture(draw: Callable[[Selection], str]) -> Callable[[_View], bytes]:
     return write
 
 
-def _serve(shown: _View, port: int, *, browser: bool) -> None:
+def _serve(view_shown: _View, port: int, *, browser: bool) -> None:
     """Serve the page until Ctrl-C."""
-    service = LineageService(OneDocument(view=LineageView(shown.document, "now", start=shown.address)))
+    service = LineageService(OneDocument(view=LineageView(view_shown.document, "now", start=view_shown.address)))
     try:
         server = PageServer(service, port)
     except OSError as error:

@@ -73,7 +73,7 @@ def mlflow(
     for sentence in linked.unknown:
         note("not known", sentence)
     for name in linked.writes:
-        out.print(f"{plain(' '.join(name))} ← {plain(', '.join(' '.join(read) for read in linked.reads))}")
+        out.print(f"{plain(' '.join(name))} ← {plain(', '.join(' '.join(input_name) for input_name in linked.reads))}")
     if save:
         with writing(save), save.open("wb") as file:
             file.writelines(raw + b"\n" for raw in linked.events)

@@ -77,17 +77,17 @@ def _print(reports: Sequence[FileReport]) -> None:
     folder = os.path.commonpath([os.path.dirname(report.file) for report in reports])  # noqa: PTH120 - of texts
     print_table(titles, [_row(report, folder) for report in reports], numbers=titles[1:5])
     named = sum(report.named_columns for report in reports)
-    lost = [f"{report.file}: {pair}" for report in reports for pair in report.missing_columns]
+    lost_pairs = [f"{report.file}: {pair}" for report in reports for pair in report.missing_columns]
     refused = [sentence for report in reports for sentence in report.refused]
     parts = (
         counted(sum(report.events for report in reports), "event"),
         f"{len(refused):,} refused",
         counted(sum(report.processes for report in reports), "process"),
-        f"{named - len(lost):,} of {counted(named, 'column pair')} that the events of published runs name",
+        f"{named - len(lost_pairs):,} of {counted(named, 'column pair')} that the events of published runs name",
     )
     out.print(f"\n{counted(len(reports), 'file')}: {', '.join(parts)}")
     note_first("refused", refused)
-    note_first("not in the lineage", lost)
+    note_first("not in the lineage", lost_pairs)
 
 
 def _row(report: FileReport, folder: str) -> tuple[str, ...]:

@@ -93,13 +93,13 @@ def demo(
         if parts.types and atlas:
             applied = apply_types(parts.types)
             out.print(f"types     {len(applied.changes):,} created in this Atlas, as by `throughline types apply`")
-        before = None if atlas else world.catalog.calls()
+        calls_before = None if atlas else world.catalog.calls()
         for job in JOBS:
             _run(job, world, platform, java, interpreter)
         settled = _settled(parts, world)
         _report(parts, settled, _data(world.home))
-        if before:
-            _count(before, world.catalog.calls())
+        if calls_before:
+            _count(calls_before, world.catalog.calls())
         _check(parts, world, settled)
         out.print("[green]✓[/] every table and column has the lineage that examples/*.truth.json expect")
         seen_path = _save_page(parts, world)
@@ -124,14 +124,14 @@ def _save_page(parts: Worker, world: World) -> Path:
     return path
 
 
-def _check(parts: Worker, world: World, found: Status) -> None:
+def _check(parts: Worker, world: World, event_counts: Status) -> None:
     """End the command where the lineage is not that of the examples, or events are still in progress."""
     wrong = differences(parts, world)
     if wrong:
-        fail("the lineage differs from examples/*.truth.json:\n" + "\n".join(f"  {each}" for each in wrong))
-    if found.in_progress:
+        fail("the lineage differs from examples/*.truth.json:\n" + "\n".join(f"  {difference}" for difference in wrong))
+    if event_counts.in_progress:
         fail(
-            f"{found.in_progress} events were not processed in {_PATIENCE_SECONDS} s: "
+            f"{event_counts.in_progress} events were not processed in {_PATIENCE_SECONDS} s: "
             f"`{typed('status', world.home)}` shows what they wait for"
         )
 
@@ -185,26 +185,26 @@ def job_configuration(url: str, platform: Platform = SPARK_3) -> dict[str, str]:
 def _settled(parts: Worker, world: World) -> Status:
     """The counts, once nothing is in progress or the time is over."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    with err.status("looking at the events") as shown:
+    with err.status("looking at the events") as status_line:
         while True:
-            found = reporting_status(parts.storage)
-            shown.update(f"events: {found.received} received, {found.in_progress} in progress")
+            event_counts = reporting_status(parts.storage)
+            status_line.update(f"events: {event_counts.received} received, {event_counts.in_progress} in progress")
             calls = world.functions.calls()
-            idle = not (found.in_progress or found.publish_queue or calls["in_flight"] or calls["queued"])
+            idle = not (event_counts.in_progress or event_counts.publish_queue or calls["in_flight"] or calls["queued"])
             if idle or time.monotonic() > deadline:
-                return found
+                return event_counts
             if not (calls["in_flight"] or calls["queued"]):  # a host that died may have left an event that has no row
                 sweep(parts.storage, replace(parts.sweeping, grace=timedelta()))
             time.sleep(_POLL_SECONDS)
 
 
-def _report(parts: Worker, found: Status, data: str) -> None:
+def _report(parts: Worker, event_counts: Status, data: str) -> None:
     out.print()
     index = LineageIndex(document_of_record(parts.storage, parts.publishing))
     for dataset in _ends(parts, data):
         print_tree(show.lineage_tree(lineage_of(index, index.dataset(dataset.qualified_name)), columns=True))
     out.print()
-    status.show(found)
+    status.show(event_counts)
 
 
 def _ends(parts: Worker, home: str) -> Iterator[Node]:
@@ -216,25 +216,30 @@ def _ends(parts: Worker, home: str) -> Iterator[Node]:
 def differences(parts: Worker, world: World) -> list[str]:
     """Differences of the record from the examples' truths, and of the catalog from the record; empty when equal."""
     data = _data(world.home)
-    written = [
+    processes_and_entities = [
         (process, entity)
         for process, entity in recorded(parts.storage, parts.publishing)
         if process.outputs[0].name.startswith(data)
     ]
     truth = Truth.of(*(EXAMPLES / f"{job}.truth.json" for job in JOBS))
-    found = truth.differences(process for process, _ in written)
-    held_processes = parts.catalog.read_processes(entity.qualified_name for _, entity in written)
-    for process, entity in written:
-        there = held_processes.get(entity.qualified_name)
-        if there is None or there.entity != entity:
-            found.append(f"{process.name}: the catalog holds {there and there.entity}, it should hold {entity}")
-    return found
+    problems = truth.differences(process for process, _ in processes_and_entities)
+    held_processes = parts.catalog.read_processes(entity.qualified_name for _, entity in processes_and_entities)
+    for process, entity in processes_and_entities:
+        held_process = held_processes.get(entity.qualified_name)
+        if held_process is None or held_process.entity != entity:
+            problems.append(
+                f"{process.name}: the catalog holds {held_process and held_process.entity}, it should hold {entity}"
+            )
+    return problems
 
 
-def _count(before: Mapping[str, int], after: Mapping[str, int]) -> None:
+def _count(calls_before: Mapping[str, int], calls_after: Mapping[str, int]) -> None:
     """Print what a run added to the local catalog."""
-    writes, entities = after["writes"] - before["writes"], after["entities"] - before["entities"]
-    out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({after['entities']} in all)")
+    writes, entities = (
+        calls_after["writes"] - calls_before["writes"],
+        calls_after["entities"] - calls_before["entities"],
+    )
+    out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({calls_after['entities']} in all)")
 
 
 def _links(parts: Worker, atlas: AtlasServer, data: str, *, stay: bool) -> None:

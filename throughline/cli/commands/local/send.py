@@ -59,8 +59,8 @@ def deliver(events: Iterator[EventFound], total: int | None, *, url: str, key: s
     answers: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     first = list(islice(events, 1))
-    for found in first:  # by itself: where no receiver answers, one error is enough
-        _count(sender, sender.post(found), answers, reasons)
+    for event_found in first:  # by itself: where no receiver answers, one error is enough
+        _count(sender, sender.post(event_found), answers, reasons)
     with bar("sending", total) as update, ThreadPoolExecutor(at_once) as pool:
         update(advance=len(first))
         try:
@@ -129,22 +129,22 @@ class _Sender:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, requests.adapters.HTTPAdapter(pool_maxsize=32))
 
-    def post(self, found: EventFound) -> _Answer:
+    def post(self, event_found: EventFound) -> _Answer:
         """Post one event, and retry with a backoff while the receiver is busy."""
         answer = _Answer(kind="refused", status=0, reason="it was not sent")
         for attempt in range(_MAX_ATTEMPTS):
             if self.stop.wait(min(0.1 * 2**attempt, 5) if attempt else 0):
                 break
-            answer = self._once(found)
+            answer = self._once(event_found)
             if answer.status and answer.status not in _RETRIED:
                 break
         return answer
 
-    def _once(self, found: EventFound) -> _Answer:
+    def _once(self, event_found: EventFound) -> _Answer:
         try:
             response = self._session.post(
                 f"{self.url}/api/v1/lineage",
-                data=found.raw,
+                data=event_found.raw,
                 headers=self._headers,
                 timeout=_TIMEOUT,
                 allow_redirects=False,
@@ -159,6 +159,6 @@ class _Sender:
         if response.status_code in {200, 201}:
             kind = "ignored" if body.get("status") == "ignored" else "kept"
             return _Answer(kind=kind, status=response.status_code)
-        of_event = f"{found.place}: " if response.status_code == HTTPStatus.BAD_REQUEST else ""
+        of_event = f"{event_found.place}: " if response.status_code == HTTPStatus.BAD_REQUEST else ""
         reason = f"{of_event}{response.status_code}: {response.text[:300]}"
         return _Answer(kind="refused", status=response.status_code, reason=reason)

@@ -47,12 +47,12 @@ def translate(files: EventFiles, *, names: TextFile = None, by_file: ByFile = Fa
     """
     rules = names_in(names)
     paths = _files(files)
-    read = (_read(path, alone=path in files) for path in paths)
+    event_files = (_read(path, is_alone=path in files) for path in paths)
     if by_file:
-        if not show_by_file(read, len(paths), rules, as_json=as_json):
+        if not show_by_file(event_files, len(paths), rules, as_json=as_json):
             raise typer.Exit(1)
         return
-    contents = [*read]
+    contents = [*event_files]
     events = [event for content in contents for event in content.events]
     broken = [sentence for content in contents for sentence in content.refused]
     history = translate_history(events, names=rules)
@@ -61,7 +61,10 @@ def translate(files: EventFiles, *, names: TextFile = None, by_file: ByFile = Fa
             {
                 "runs": history.runs,
                 "processes": [process_document(process) for process in history.processes],
-                "ignored": [{"run_id": each.run_id or None, "reason": each.reason} for each in history.ignored],
+                "ignored": [
+                    {"run_id": ignored_run.run_id or None, "reason": ignored_run.reason}
+                    for ignored_run in history.ignored
+                ],
             }
         )
     else:
@@ -80,12 +83,12 @@ def _files(paths: Sequence[Path]) -> list[Path]:
         fail(str(error), code=2)
 
 
-def _read(path: Path, *, alone: bool) -> EventFile:
+def _read(path: Path, *, is_alone: bool) -> EventFile:
     """A file's events. One that holds none ends the command if it was named alone, not if it lies in a folder."""
     try:
         return read_file(path)
     except UnreadableFileError as error:
-        if alone:
+        if is_alone:
             fail(str(error), code=2)
         return EventFile(path=path, events=(), refused=(str(error),))
 
@@ -97,5 +100,5 @@ def _show(history: History) -> None:
     if runs:
         rows = [(f"{number:,}", *key) for key, number in sorted(runs.items(), key=lambda item: item[0])]
         print_table(("runs", "state", "reason"), rows, numbers=("runs",))
-    for reason, number in sorted(Counter(each.reason for each in history.ignored).items()):
+    for reason, number in sorted(Counter(ignored_run.reason for ignored_run in history.ignored).items()):
         out.print(f"ignored: {reason} ({counted(number, 'run')})")

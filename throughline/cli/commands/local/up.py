@@ -71,12 +71,12 @@ def started_world(
             with err.status(f"starting Azurite, {catalog} and the functions"):
                 parts.enter_context(world)
                 # the functions would report a wrong setting in their log only, and record theirs a minute later
-                same = assemble(load(catalog=True, over=world.environment))
+                worker = assemble(load(catalog=True, overrides=world.environment))
                 try:
-                    check_layout(same.storage)
+                    check_layout(worker.storage)
                 except Misconfigured as problem:
                     raise Misconfigured(f"{problem}: delete {home}, or name another folder by --home") from problem
-                record_settings(same.storage, same.to_record)
+                record_settings(worker.storage, worker.to_record)
             yield world
     except (LocalError, Misconfigured) as problem:
         busy = isinstance(problem, PortError)
@@ -125,7 +125,7 @@ def typed(words: str, home: Path) -> str:
     """A command for the world in this folder, as it can be typed in the current folder. Another terminal may not have
     activated the environment: so the path of one below the current folder is part of the command.
     """
-    beside = os.path.relpath(Path(sys.executable).with_name("throughline"))
-    is_elsewhere = beside.startswith(os.pardir)
-    program = "throughline" if is_elsewhere and shutil.which("throughline") else shlex.quote(beside)
+    relative_path = os.path.relpath(Path(sys.executable).with_name("throughline"))
+    is_elsewhere = relative_path.startswith(os.pardir)
+    program = "throughline" if is_elsewhere and shutil.which("throughline") else shlex.quote(relative_path)
     return f"{program} {words}" + ("" if home == HOME else f" --home {shlex.quote(str(home))}")

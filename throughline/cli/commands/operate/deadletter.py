@@ -49,26 +49,28 @@ def list_letters(
     storage = parts_of(context, home).storage
 
     def counted(letter: DeadLetter) -> bool:
-        chosen = bool(letter.discarded) == discarded and _fits(letter, reason)
-        count[letter.reason] += chosen
-        return chosen
+        is_chosen = bool(letter.discarded) == discarded and _fits(letter, reason)
+        count[letter.reason] += is_chosen
+        return is_chosen
 
     with reported():
-        chosen = (letter for letter in dead_letters(storage) if counted(letter))
+        chosen_letters = (letter for letter in dead_letters(storage) if counted(letter))
         shown_dead_letters = (
-            sorted(chosen, key=_when, reverse=True) if most == 0 else heapq.nlargest(most, chosen, key=_when)
+            sorted(chosen_letters, key=_when, reverse=True)
+            if most == 0
+            else heapq.nlargest(most, chosen_letters, key=_when)
         )
-    by_reason = {name: number for name, number in sorted(count.items(), key=lambda each: (-each[1], each[0])) if number}
+    by_reason = {name: number for name, number in sorted(count.items(), key=lambda row: (-row[1], row[0])) if number}
     if as_json:
         letters = [letter_document(letter) for letter in shown_dead_letters]
         print_json({"dead_letters": letters, "count": count.total(), "by_reason": by_reason})
         return
     for letter in shown_dead_letters:
         out.print(in_lines(letter))
-    what = "discarded" if discarded else "dead letters" if count.total() != 1 else "dead letter"
+    noun = "discarded" if discarded else "dead letters" if count.total() != 1 else "dead letter"
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in by_reason.items())
     out.print(
-        f"{count.total():,} {what}{': ' if reasons else ''}{reasons}{left_out(count.total() - len(shown_dead_letters))}"
+        f"{count.total():,} {noun}{': ' if reasons else ''}{reasons}{left_out(count.total() - len(shown_dead_letters))}"
     )
 
 
@@ -85,15 +87,15 @@ def show(
     storage = parts_of(context, home).storage
     with reported():
         letter = _found(storage, letter_id)
-        packed = RecordReader(storage=storage).packed(letter.blob)
+        compressed = RecordReader(storage=storage).packed(letter.blob)
     for name, value in letter_document(letter).items():
         if value is not None:
             text = value.isoformat() if isinstance(value, datetime) else value
             out.print(Text.assemble((f"{name.replace('_', ' '):<12}", "bold"), visible(text)))
-    if packed is None:
+    if compressed is None:
         note("blob", "the container events no longer holds it: retention has deleted it, or someone else did")
         return
-    data, trouble = unpacked(packed)
+    data, trouble = unpacked(compressed)
     if trouble:
         note("bytes", trouble)
     out.print()
@@ -121,13 +123,13 @@ def replay(
     parts = parts_of(context, home, writes=True)
     outcomes: Counter[LetterOutcome] = Counter()
     with reported("What was not used is still a dead letter: replay it again once storage answers"):
-        chosen = {_found(parts.storage, each).digest for each in ids or ()}
+        chosen_digests = {_found(parts.storage, letter_id).digest for letter_id in ids or ()}
         letters = replay_dead_letters(
             parts.processor,
-            lambda letter: letter.digest in chosen if ids else not letter.discarded and _fits(letter, reason),
+            lambda letter: letter.digest in chosen_digests if ids else not letter.discarded and _fits(letter, reason),
         )
         for replayed in tracked(letters, "replaying"):
-            if not replayed.is_news and replayed.letter.digest not in chosen:
+            if not replayed.is_news and replayed.letter.digest not in chosen_digests:
                 continue
             outcomes[replayed.outcome] += 1
             out.print(replayed_line(replayed))
@@ -153,7 +155,7 @@ def discard(
     """
     storage = parts_of(context, home).storage
     with reported("What was discarded stays discarded: run the command again for the others"):
-        letters = {letter.digest: letter for letter in (_found(storage, each) for each in ids)}
+        letters = {letter.digest: letter for letter in (_found(storage, letter_id) for letter_id in ids)}
         for letter in letters.values():
             out.print(in_lines(letter))
             if yes and events_discard(storage, letter.digest) is None:
@@ -174,16 +176,18 @@ def _found(storage: Storage, start: str) -> DeadLetter:
     start = start.lower()
     if len(start) < _MIN_DIGITS or not set(start) <= _HEXADECIMAL:
         fail(f"{start!r} is not an id: give {_MIN_DIGITS} or more of its hexadecimal digits", code=2)
-    found = heapq.nsmallest(_MAX_CANDIDATES, dead_letters(storage, start), key=lambda each: each.digest)
-    if not found:
-        known = (dead_letter.digest[: max(len(start), _MIN_DIGITS)] for dead_letter in dead_letters(storage))
-        fail(f"no dead letter has an id that starts with {start}.{suggestion(start, known)}", code=2)
-    if len(found) > 1:
+    candidates = heapq.nsmallest(
+        _MAX_CANDIDATES, dead_letters(storage, start), key=lambda candidate_letter: candidate_letter.digest
+    )
+    if not candidates:
+        known_ids = (dead_letter.digest[: max(len(start), _MIN_DIGITS)] for dead_letter in dead_letters(storage))
+        fail(f"no dead letter has an id that starts with {start}.{suggestion(start, known_ids)}", code=2)
+    if len(candidates) > 1:
         fail(
-            f"{start} is not unique: give more digits of one of {', '.join(letter.digest for letter in found)}",
+            f"{start} is not unique: give more digits of one of {', '.join(letter.digest for letter in candidates)}",
             code=2,
         )
-    return found[0]
+    return candidates[0]
 
 
 app.add("list", list_letters)

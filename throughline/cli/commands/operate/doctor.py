@@ -70,10 +70,10 @@ def doctor(
     report(_look(context, home, azure, trial, catalog=catalog), as_json=as_json)
 
 
-def report(found: Iterator[CheckResult], *, as_json: bool) -> None:
+def report(results: Iterator[CheckResult], *, as_json: bool) -> None:
     """Print findings as they come, or all as one JSON document; the worst one gives the exit code."""
     findings = []
-    for finding in found:
+    for finding in results:
         findings.append(finding)
         if not as_json:
             _show(finding)
@@ -156,6 +156,6 @@ def deployed_parts(context: typer.Context, home: Path, deployed: Deployed | None
     if deployed is None or isinstance(context.obj, Worker):
         return parts_of(context, home)
     try:
-        return assemble(load(catalog=True, over=place_of(deployed)))
+        return assemble(load(catalog=True, overrides=place_of(deployed)))
     except (AzureCliError, Misconfigured) as error:
         return unseen("azure-error", "storage", " ".join(str(error).split()))

@@ -112,7 +112,7 @@ def _unlimited(context: typer.Context, deployed: Deployed, parts: Worker) -> Cal
     def unlimited(telemetry: Telemetry) -> Worker:
         if isinstance(context.obj, Worker):
             return parts
-        settings = load(catalog=True, over=place_of(deployed))
+        settings = load(catalog=True, overrides=place_of(deployed))
         if settings.catalog is None:
             return parts
         return assemble(replace(settings, catalog=replace(settings.catalog, rate=0)), telemetry)

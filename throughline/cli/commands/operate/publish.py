@@ -79,16 +79,16 @@ def _show_plan(parts: Worker, *, as_json: bool) -> None:
     out.print(f"{counted(todo.written, 'process')} written before, of which the catalog lacks {missing:,}")
 
 
-def _publish(parts: Worker, after: str) -> MissingPublished:
+def _publish(parts: Worker, last_key: str) -> MissingPublished:
     todo = plan_missing(parts.storage, parts.publishing)
     with stopping() as stop, bar("publishing the queue", todo.waiting) as update:
 
         def advance(now: MissingPublished) -> None:
-            what, completed, total = _stage(now, todo)
-            update(description=now.waited[:60] or what, completed=completed, total=total)
+            stage_name, completed, total = _stage(now, todo)
+            update(description=now.waited[:60] or stage_name, completed=completed, total=total)
 
-        how = replace(parts.publishing, stopped=stop.is_set)
-        return publish_missing(replace(parts, publishing=how), after=after, progress=advance)
+        publishing = replace(parts.publishing, stopped=stop.is_set)
+        return publish_missing(replace(parts, publishing=publishing), last_written=last_key, progress=advance)
 
 
 def _stage(now: MissingPublished, todo: MissingPlan) -> tuple[str, int, int]:
@@ -99,10 +99,10 @@ def _stage(now: MissingPublished, todo: MissingPlan) -> tuple[str, int, int]:
 
 
 def _report(parts: Worker, outcome: MissingPublished, *, as_json: bool) -> None:
-    stopped = last_process(parts.storage) is not None
+    is_stopped = last_process(parts.storage) is not None
     published = outcome.published
     if as_json:
-        print_json({**asdict(outcome), "stopped": stopped})
+        print_json({**asdict(outcome), "stopped": is_stopped})
     else:
         out.print(
             f"catalog: {published.written:,} written, {published.removed:,} removed, {published.unchanged:,} unchanged"
@@ -110,7 +110,7 @@ def _report(parts: Worker, outcome: MissingPublished, *, as_json: bool) -> None:
         out.print(f"{counted(outcome.looked, 'process')} looked up, {outcome.missing:,} missing")
     if published.refused:
         note("refused", f"the catalog refused {counted(published.refused, 'process')}: `throughline status` shows why")
-    if stopped:
+    if is_stopped:
         end_stopped(_AGAIN)
     if published.refused:
         raise typer.Exit(1)

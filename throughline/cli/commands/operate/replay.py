@@ -79,10 +79,10 @@ def replay(
         fail("--resume continues with the options of the stopped replay: leave out all others but --all", code=2)
     if everything and (since or before or job or run):
         fail("--all computes everything: leave out --from, --to, --job and --run", code=2)
-    wanted_run_filter = wanted_runs(since=since, before=before, job=job, run=run)
+    wanted_run_filter = wanted_runs(since=since, before_text=before, job=job, run=run)
     parts = parts_of(context, home, writes=not plan, or_before=everything)
-    again = f"throughline replay{' --all' if everything else ''} --resume"
-    with reported(f"Nothing is lost: once storage answers, `{again}` continues"):
+    resume_command = f"throughline replay{' --all' if everything else ''} --resume"
+    with reported(f"Nothing is lost: once storage answers, `{resume_command}` continues"):
         if everything:
             is_whole = _everything(parts, plan=plan, resume=resume)
         else:
@@ -117,7 +117,7 @@ def _replay(parts: Worker, begin: ReplayPosition) -> bool:
     """Replay, publish and report. Whether all went well; ends the command when it was stopped."""
     outcomes: Counter[ReplayOutcome] = Counter()
     letters: Counter[LetterOutcome] = Counter()
-    kept, began = 0, datetime.now(UTC)
+    number_kept, began = 0, datetime.now(UTC)
     with stopping() as stop, bar("looking") as update:
         selected = wanted_applications(parts.storage, begin)
         total = sum(1 for _ in takewhile(lambda _: not stop.is_set(), selected))  # far cheaper than the replay
@@ -129,10 +129,10 @@ def _replay(parts: Worker, begin: ReplayPosition) -> bool:
                     out.print(replayed_line(replayed))
             else:
                 outcomes[replayed.outcome] += 1
-                kept += replayed.kept
+                number_kept += replayed.kept
                 update(advance=1)
     _refuse_other_jobs(parts, begin, outcomes.total())
-    is_whole = _report(parts.storage, outcomes, kept, began)
+    is_whole = _report(parts.storage, outcomes, number_kept, began)
     if letters:
         out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
     if stop.is_set() and (here := last_position(parts.storage)):
@@ -140,22 +140,22 @@ def _replay(parts: Worker, begin: ReplayPosition) -> bool:
     return publish_and_report(parts) and is_whole and not set(letters) - {LetterOutcome.USED}
 
 
-def _report(storage: Storage, outcomes: Counter[ReplayOutcome], kept: int, began: datetime) -> bool:
+def _report(storage: Storage, outcomes: Counter[ReplayOutcome], number_kept: int, began: datetime) -> bool:
     """Print what became of the applications. Whether all went well."""
     words = ", ".join(f"{outcomes[outcome]:,} {text}" for outcome, text in _WORDS.items() if outcomes[outcome])
     out.print(f"{counted(outcomes.total(), 'application')} computed again{': ' if words else ''}{words}")
-    if kept:
-        note("kept", f"{counted(kept, 'run')} stay as they are: events of them have been deleted by retention")
+    if number_kept:
+        note("kept", f"{counted(number_kept, 'run')} stay as they are: events of them have been deleted by retention")
     dead = sum(letter.first >= began for letter in dead_letters(storage))
     if dead:
         note("dead letters", f"{counted(dead, 'event')} cannot be used; `throughline deadletter list` says why")
     return not dead and not outcomes[ReplayOutcome.BUSY]
 
 
-def _place(here: ReplayPosition) -> str:
-    if not here.after:
+def _place(position: ReplayPosition) -> str:
+    if not position.after:
         return "before the first application"
-    year, month, day, clock, *_ = here.after.split("/")
+    year, month, day, clock, *_ = position.after.split("/")
     return f"in the hour {year}-{month}-{day} {clock}:00 UTC"
 
 
@@ -183,22 +183,22 @@ def _everything(parts: Worker, *, plan: bool, resume: bool) -> bool:
         todo = plan_all(parts.processor, stored)
         took = timedelta(seconds=round(todo.seconds))
         rate = todo.events / todo.seconds if todo.seconds else 0
-        what = f"{counted(todo.events, 'event')} of {counted(todo.applications, 'application')}"
-        out.print(f"{what} would be computed again, in about {took} (measured here: {rate:,.0f} events a second)")
+        work_text = f"{counted(todo.events, 'event')} of {counted(todo.applications, 'application')}"
+        out.print(f"{work_text} would be computed again, in about {took} (measured here: {rate:,.0f} events a second)")
         return True
     return _compute(parts, stored, begin)
 
 
 def _compute(parts: Worker, stored: Inventory, begin: AllPosition | None) -> bool:
     outcomes: Counter[ReplayOutcome] = Counter()
-    kept, began = 0, datetime.now(UTC)
+    number_kept, began = 0, datetime.now(UTC)
     total = len(stored.in_order(begin.after if begin else ""))
     with stopping() as stop, bar("computing", total) as update:
         for replayed in replay_all(parts, parts.processor, stored, begin, stopped=stop.is_set):
             outcomes[replayed.outcome] += 1
-            kept += replayed.kept
+            number_kept += replayed.kept
             update(advance=1)
-    is_whole = _report(parts.storage, outcomes, kept, began)
+    is_whole = _report(parts.storage, outcomes, number_kept, began)
     if last_place(parts.storage):
         end_stopped("`throughline replay --all --resume` continues; until then only finished processes are published")
     return publish_and_report(parts) and is_whole

@@ -26,16 +26,18 @@ def shadow(context: typer.Context, *, most: Most = 50, as_json: AsJson = False, 
     """
     parts = parts_of(context, home)
     with reported():
-        held = sorted((each for _, each in held_back(parts.storage)), key=lambda each: each.qualified_name)
-    count = Counter(each.action for each in held)
+        held_writes = sorted(
+            (held_write for _, held_write in held_back(parts.storage)), key=lambda held_write: held_write.qualified_name
+        )
+    count = Counter(held_write.action for held_write in held_writes)
     if as_json:
         documents = [
             {
-                "action": str(each.action),
-                "qualified_name": each.qualified_name,
-                "creates": list(map(key_document, each.creates)),
+                "action": str(held_write.action),
+                "qualified_name": held_write.qualified_name,
+                "creates": list(map(key_document, held_write.creates)),
             }
-            for each in held
+            for held_write in held_writes
         ]
         mode = parts.publishing.shadow
         print_json(
@@ -46,13 +48,17 @@ def shadow(context: typer.Context, *, most: Most = 50, as_json: AsJson = False, 
             }
         )
         return
-    shown = held[: most or None]
-    for each in shown:
-        created = f" [dim]and {len(each.creates):,} new assets[/]" if each.creates else ""
-        out.print(f"[{_COLOURS[each.action]}]{each.action:<9}[/]{plain(visible(each.qualified_name))}{created}")
+    shown_writes = held_writes[: most or None]
+    for shown_write in shown_writes:
+        created = f" [dim]and {len(shown_write.creates):,} new assets[/]" if shown_write.creates else ""
+        out.print(
+            f"[{_COLOURS[shown_write.action]}]{shown_write.action:<9}[/]{plain(visible(shown_write.qualified_name))}{created}"
+        )
     words = ", ".join(
         f"{count[shadow_action]:,} to {shadow_action}" for shadow_action in ShadowAction if count[shadow_action]
     )
     out.print(
-        f"{words}{left_out(len(held) - len(shown))}" if held else "no writes are waiting for the end of shadow mode"
+        f"{words}{left_out(len(held_writes) - len(shown_writes))}"
+        if held_writes
+        else "no writes are waiting for the end of shadow mode"
     )

@@ -43,14 +43,14 @@ def verify(
     damages: list[Inconsistency] = []
     published = Published()
     try:
-        stopped = _verify(parts, damages, published, fix=fix)
+        is_stopped = _verify(parts, damages, published, fix=fix)
     except (StorageUnavailable, CatalogUnavailable, CatalogRefused) as error:
         _report(damages, published, plan=plan, as_json=as_json)
         fail(f"{error}. What was repaired stays repaired: run the command again once it answers")
     _report(damages, published, plan=plan, as_json=as_json)
     if published.error:
         note("catalog", f"{published.error}. Nothing is lost: the functions publish once the catalog answers")
-    if stopped:
+    if is_stopped:
         end_stopped("what was repaired stays repaired: run the command again to continue")
     if published.error or published.refused or any(not damage.repaired for damage in damages):
         raise typer.Exit(1)
@@ -93,8 +93,8 @@ def _report(damages: list[Inconsistency], published: Published, *, plan: bool, a
         if len(of_kind) > _MAX_SHOWN:
             out.print(f"  [dim]and {len(of_kind) - _MAX_SHOWN:,} more (--json shows all)[/]")
     repaired = sum(damage.repaired is True for damage in damages)
-    asked = any(damage.repaired is not None for damage in damages)
-    out.print(f"{len(damages):,} damaged" + (f", {repaired:,} repaired" if asked else ""))
+    is_repair = any(damage.repaired is not None for damage in damages)
+    out.print(f"{len(damages):,} damaged" + (f", {repaired:,} repaired" if is_repair else ""))
     if published.written or published.removed:
         out.print(f"catalog: {published.written:,} written, {published.removed:,} removed")
 

@@ -83,14 +83,14 @@ def watch(
     options = replace(_options(parts, rules), source=source)
 
     def noted() -> Snapshot:
-        found = look(options.rules)
-        _note_unmatched(options.rules, found, names)
-        return found
+        noted_snapshot = look(options.rules)
+        _note_unmatched(options.rules, noted_snapshot, names)
+        return noted_snapshot
 
     if once:
         with reported():
-            done = watch_round(parts.storage, options, noted, at_once=True)
-        _report(done, as_json=as_json)
+            watched = watch_round(parts.storage, options, noted, at_once=True)
+        _report(watched, as_json=as_json)
         return
     _go_on(parts, options, lambda: look(options.rules), as_json=as_json)
 
@@ -112,9 +112,9 @@ def _options(parts: Worker, rules: Path | None) -> WatchOptions:
     return replace(options, senders=local)
 
 
-def _note_unmatched(rules: WatchRules, seen: Snapshot, policies: Sequence[str]) -> None:
+def _note_unmatched(rules: WatchRules, snapshot: Snapshot, policies: Sequence[str]) -> None:
     """Name the rules without an effect."""
-    for remark in unmatched(rules, seen.document, policies):
+    for remark in unmatched(rules, snapshot.document, policies):
         note(f"rules, line {remark.line}", remark.text)
 
 
@@ -126,63 +126,63 @@ def _policies(parts: Worker, policy: Path | None) -> Rules | None:
     return parse_policies(text_file.text, text_file.place) if text_file else None
 
 
-def _lake(root: str, policies: Rules | None, read: ReadCatalog) -> Snapshot:
+def _lake(root: str, policies: Rules | None, read_catalog: ReadCatalog) -> Snapshot:
     """The snapshot of a lake. What is overdue, is so at the time of its last event: it knows nothing later."""
-    with opened_lake(root, engine=EngineName.auto) as opened:
+    with opened_lake(root, engine=EngineName.auto) as lake_session:
         from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
         from throughline.lake.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
         from throughline.lake.gold.starts import newest_event, starts_in  # noqa: PLC0415 - the same
 
-        now = newest_event(opened)
-        late = (overdue(process, starts, now) for process, starts in starts_in(opened).items()) if now else ()
-        document = document_of_lake(opened, merge=with_merged_schemas)
-        judged = document_of_lake(opened, expressions=True) if policies else document
-        gates = gates_of(policies, read, quality=quality_of_lake(opened)) if policies else no_gates
+        now = newest_event(lake_session)
+        late = (overdue(process, starts, now) for process, starts in starts_in(lake_session).items()) if now else ()
+        document = document_of_lake(lake_session, merge=with_merged_schemas)
+        judged = document_of_lake(lake_session, expressions=True) if policies else document
+        gates = gates_of(policies, read_catalog, quality=quality_of_lake(lake_session)) if policies else no_gates
         broken = tuple(gates(judged))
-        return snapshot_of(document, overdue=tuple(each for each in late if each), broken=broken)
+        return snapshot_of(document, overdue=tuple(overdue_job for overdue_job in late if overdue_job), broken=broken)
 
 
 def _go_on(parts: Worker, options: WatchOptions, look: Callable[[], Snapshot], *, as_json: bool) -> None:
     """A round each minute until Ctrl-C."""
     with stopping() as stop, reported("What was decided is kept: start it again"):
         while not stop.is_set():
-            done = watch_round(parts.storage, options, look)
-            if done and (done.decided or done.sent or done.refused or done.failed):
-                _print(done, as_json=as_json)
+            watched = watch_round(parts.storage, options, look)
+            if watched and (watched.decided or watched.sent or watched.refused or watched.failed):
+                _print(watched, as_json=as_json)
             stop.wait(_PAUSE)
 
 
-def _show(found: Sequence[Message], *, as_json: bool) -> None:
+def _show(messages: Sequence[Message], *, as_json: bool) -> None:
     if as_json:
-        print_json({"messages": msgspec.to_builtins(found)})
+        print_json({"messages": msgspec.to_builtins(messages)})
         return
-    for message in found:
-        first, *others = lines(message)
+    for message in messages:
+        first, *further_lines = lines(message)
         out.print(f"[bold]{plain(first)}[/]")
-        for line in others:
+        for line in further_lines:
             out.print(f"  {plain(line)}", soft_wrap=True)
-    out.print(f"{counted(len(found), 'message')} would be decided")
+    out.print(f"{counted(len(messages), 'message')} would be decided")
 
 
-def _report(done: Watched | None, *, as_json: bool) -> None:
+def _report(watched: Watched | None, *, as_json: bool) -> None:
     """Print what a round did; the exit code is 1 where a channel did not take a message."""
-    if done is None:
+    if watched is None:
         fail("another watch is running, most likely the sweeper's: try again in a minute")
-    _print(done, as_json=as_json)
-    if done.failed or done.refused:
+    _print(watched, as_json=as_json)
+    if watched.failed or watched.refused:
         raise typer.Exit(1)
 
 
-def _print(done: Watched, *, as_json: bool) -> None:
+def _print(watched: Watched, *, as_json: bool) -> None:
     if as_json:
-        print_json(asdict(done))
+        print_json(asdict(watched))
         return
     parts = (
-        f"{counted(done.decided, 'message')} decided",
-        f"{done.sent:,} sent",
-        f"{done.refused:,} refused by their channels" if done.refused else "",
-        f"{counted(done.failed, 'channel')} failed and will be tried again" if done.failed else "",
-        f"{done.quiet:,} kept for quiet hours" if done.quiet else "",
-        f"{done.other_version:,} kept for the version that wrote them" if done.other_version else "",
+        f"{counted(watched.decided, 'message')} decided",
+        f"{watched.sent:,} sent",
+        f"{watched.refused:,} refused by their channels" if watched.refused else "",
+        f"{counted(watched.failed, 'channel')} failed and will be tried again" if watched.failed else "",
+        f"{watched.quiet:,} kept for quiet hours" if watched.quiet else "",
+        f"{watched.other_version:,} kept for the version that wrote them" if watched.other_version else "",
     )
     out.print(", ".join(filter(None, parts)))

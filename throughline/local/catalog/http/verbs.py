@@ -245,10 +245,10 @@ def _one(catalog: Catalog, call: Call, entity: Entity) -> Json:
 
 
 def _many(catalog: Catalog, call: Call, entities: list[Entity]) -> Json:
-    bare = call.flag("ignoreRelationships")
+    is_bare = call.flag("ignoreRelationships")
     return {
-        "referredEntities": {} if call.flag("minExtInfo") else catalog.views.referred(entities, bare=bare),
-        "entities": [catalog.views.full(entity, bare=bare) for entity in entities],
+        "referredEntities": {} if call.flag("minExtInfo") else catalog.views.referred(entities, is_bare=is_bare),
+        "entities": [catalog.views.full(entity, is_bare=is_bare) for entity in entities],
     }
 
 

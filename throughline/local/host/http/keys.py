@@ -23,7 +23,7 @@ class Keys:
         self._read_at = 0
         self._content: Mapping[str, Any] = {}
 
-    def open_function(self, name: str, level: str, given: str) -> bool:
+    def open_function(self, name: str, level: str, key_given: str) -> bool:
         """Whether a key, the app's or the function's own, allows calling a function."""
         if self._path is None or level.lower() == "anonymous":
             return True
@@ -32,14 +32,14 @@ class Keys:
         if level.lower() == "function":
             allowed += keys.get("functionKeys", {}).values()
             allowed += keys.get("functions", {}).get(name, {}).values()
-        return _one_of(given, allowed)
+        return _one_of(key_given, allowed)
 
-    def open_webhook(self, given: str) -> bool:
+    def open_webhook(self, key_given: str) -> bool:
         """Whether a key allows calling the blob extension's webhook."""
         if self._path is None:
             return True
         keys = self._present()
-        return _one_of(given, [keys.get("masterKey", ""), keys.get("systemKeys", {}).get(BLOBS_EXTENSION, "")])
+        return _one_of(key_given, [keys.get("masterKey", ""), keys.get("systemKeys", {}).get(BLOBS_EXTENSION, "")])
 
     def _present(self) -> Mapping[str, Any]:
         assert self._path is not None  # noqa: S101 -- both callers look first
@@ -49,5 +49,5 @@ class Keys:
         return self._content
 
 
-def _one_of(given: str, allowed: list[str]) -> bool:
-    return any(key and hmac.compare_digest(given.encode(), key.encode()) for key in allowed)
+def _one_of(key_given: str, allowed: list[str]) -> bool:
+    return any(key and hmac.compare_digest(key_given.encode(), key.encode()) for key in allowed)

@@ -63,10 +63,10 @@ class Web:
             return PlainTextResponse("Your Functions host is up and running.")
         if request.url.path == webhook.PATH and request.method == "POST" and self._put is not None:
             return await self._hook(request, self._put)
-        found = find_route(self._routes, request.method, request.scope["path"])
-        if found is None:
+        route_match = find_route(self._routes, request.method, request.scope["path"])
+        if route_match is None:
             return PlainTextResponse("", 404)
-        route, parameters = found
+        route, parameters = route_match
         data = route.function.trigger.data
         if not self._keys.open_function(route.function.name, data.get("authLevel", "function"), _key(request)):
             return PlainTextResponse("", 401)

@@ -44,16 +44,16 @@ class _Process:
     """One worker process and the socket to it."""
 
     def __init__(self, python: tuple[str, ...]) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
+        own_socket, process_socket = socket.socketpair()
+        with process_socket:
             self._child = subprocess.Popen(  # noqa: S603 -- our own program
-                [*python, "-m", "throughline.local.host.worker.process", str(theirs.fileno())],
+                [*python, "-m", "throughline.local.host.worker.process", str(process_socket.fileno())],
                 cwd=ROOT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(process_socket.fileno(),),
             )
-        self.socket = ours
+        self.socket = own_socket
         self.began = time.monotonic()
 
     @property
@@ -102,9 +102,9 @@ class WorkerProcess:
         """The id of the current worker process."""
         return self._process.pid
 
-    async def load(self, wanted: Load) -> None:
+    async def load(self, request: Load) -> None:
         """Import every function. Raises AppError, which names all that can't be loaded and why."""
-        self._load = wanted
+        self._load = request
         try:
             self._reader = await self._connect()
         except (AppError, asyncio.IncompleteReadError, ConnectionError) as error:

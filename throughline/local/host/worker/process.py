@@ -52,12 +52,12 @@ class _Runtime:
         self._invoke: Any = None
         self._datum: Any = None
 
-    async def load(self, wanted: Load) -> Loaded:
+    async def load(self, request: Load) -> Loaded:
         """Import every function; return a sentence for each that can't be loaded."""
-        os.environ.setdefault("PYTHON_THREADPOOL_THREAD_COUNT", str(wanted.threads))
-        os.chdir(wanted.root)
-        sys.path.insert(0, str(wanted.root))  # `from shared.x import y` works in Azure because the worker does this
-        packages = wanted.root / _PACKAGES
+        os.environ.setdefault("PYTHON_THREADPOOL_THREAD_COUNT", str(request.threads))
+        os.chdir(request.root)
+        sys.path.insert(0, str(request.root))  # `from shared.x import y` works in Azure because the worker does this
+        packages = request.root / _PACKAGES
         if packages.is_dir():  # a built archive has its own packages
             sys.path.insert(0, str(packages))
         runtime.put_on_path()
@@ -70,7 +70,7 @@ class _Runtime:
         v1.start_threadpool_executor()
         await v1.worker_init_request(_request(worker_init_request=SimpleNamespace(capabilities={})))
         problems = []
-        for function in wanted.functions:
+        for function in request.functions:
             answer = await v1.function_load_request(_request(function_load_request=_load_request(function)))
             if answer.result.status != _StatusResult.Success:
                 # The runtime adds advice about deployment and the whole path, which does not apply here.
@@ -100,7 +100,7 @@ class _Runtime:
     def _theirs(self, value: Any) -> Any:
         """Convert a value, with all nested ones, to the runtime's own class."""
         if isinstance(value, dict):
-            return {key: self._theirs(each) for key, each in value.items()}
+            return {key: self._theirs(element) for key, element in value.items()}
         return self._datum(self._theirs(value.value), value.type) if isinstance(value, Datum) else value
 
     @staticmethod

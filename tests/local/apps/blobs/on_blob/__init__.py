@@ -19,8 +19,8 @@ def main(blob: func.InputStream) -> None:
     note("end", blob, content)
 
 
-def note(what: str, blob: func.InputStream, content: str) -> None:
-    line = {"what": what, "name": blob.name, "length": blob.length, "uri": blob.uri, "content": content}
+def note(kind: str, blob: func.InputStream, content: str) -> None:
+    line = {"what": kind, "name": blob.name, "length": blob.length, "uri": blob.uri, "content": content}
     line |= {"at": time.time()}
     line |= {"metadata": blob.metadata, "type": blob.blob_properties["ContentType"]}
     with Path(os.environ["CALLS"]).open("a", encoding="utf-8") as calls:

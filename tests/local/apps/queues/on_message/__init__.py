@@ -19,7 +19,7 @@ def main(message: func.QueueMessage) -> None:
     note("end", message, content)
 
 
-def note(what: str, message: func.QueueMessage, content: str) -> None:
-    line = {"what": what, "content": content, "tries": message.dequeue_count, "id": message.id}
+def note(kind: str, message: func.QueueMessage, content: str) -> None:
+    line = {"what": kind, "content": content, "tries": message.dequeue_count, "id": message.id}
     with Path(os.environ["CALLS"]).open("a", encoding="utf-8") as calls:
         calls.write(json.dumps(line) + "\n")

@@ -6,7 +6,7 @@ import azure.functions as func
 
 
 async def main(req: func.HttpRequest) -> func.HttpResponse:
-    seen = {
+    request_facts = {
         "method": req.method,
         "body": req.get_body().decode(),
         "header": req.headers.get("X-Sample"),
@@ -14,7 +14,7 @@ async def main(req: func.HttpRequest) -> func.HttpResponse:
         "url": req.url,
     }
     return func.HttpResponse(
-        json.dumps(seen),
+        json.dumps(request_facts),
         status_code=201,
         headers={"X-Answer": "yes", "Set-Cookie": "a=b; Path=/"},
         mimetype="application/json",
