@@ -54,7 +54,8 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     DROP, RENAME, TRUNCATE), each with the previous name if the name changed. `sources`: the data sets that explicit
     lineage names as those that feed it; None without explicit lineage: all inputs of the run may. `tags`, `owners`,
     `description` and `levels` (type and name, from the highest to itself) are what events declare of it. `exposures`:
-    its readers outside of dbt, None where no event lists them; `by_dbt`: whether dbt makes it.
+    its readers outside of dbt, None where no event lists them; `by_dbt`: whether dbt makes it. `tables`: its names in
+    catalogs of tables, by the plan that makes it.
     """
 
     namespace: str
@@ -71,6 +72,7 @@ class MergedDataset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     levels: tuple[tuple[str, str], ...] = ()
     exposures: Exposures | None = None
     by_dbt: bool = False
+    tables: tuple[str, ...] = ()
 
     @property
     def key(self) -> DatasetKey:

@@ -125,7 +125,18 @@ def _write(evaluation: Evaluation, command: Node) -> list[MergedDataset]:
         return []
     evaluated = evaluation.plan(query)
     columns = [*_named(evaluation, command, evaluated), *_generated(evaluation, command)]
-    return [output_at(_place(evaluation, command, rule), columns, evaluated.rows)]
+    output = output_at(_place(evaluation, command, rule), columns, evaluated.rows)
+    return [replace(output, tables=_made_table(evaluation, command))]
+
+
+def _made_table(evaluation: Evaluation, command: Node) -> tuple[str, ...]:
+    """The name of the table that a command makes: the plan has it also where the table was dropped before its place was
+    looked up.
+    """
+    name = ref(command.get("name"))
+    identifier = evaluation.node(name).get("identifier") or {} if name is not None else {}
+    parts = (*(identifier.get("namespace") or ()), identifier.get("name"))
+    return (".".join(map(str, parts)),) if all(parts) else ()
 
 
 def _table_change(evaluation: Evaluation, index: int) -> tuple[str, str]:

@@ -180,6 +180,7 @@ def _both(listeners: MergedDataset | None, plans: MergedDataset) -> MergedDatase
         fields=tuple(sorted(fields.items())),
         rows=tuple(dict.fromkeys((*listeners.rows, *plans.rows))),
         schema=listeners.schema or plans.schema,
+        tables=listeners.tables or plans.tables,
     )
 
 

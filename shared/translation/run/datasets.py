@@ -50,7 +50,10 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         for namespace, name in dataset.symlinks:
             length += len(namespace) + len(name)
         named = _remembered if length <= _SHORT else _named
-        return named(self, dataset.namespace, dataset.name, dataset.symlinks)
+        asset = named(self, dataset.namespace, dataset.name, dataset.symlinks)
+        if dataset.tables and not asset.tables:  # the listener does not name the table
+            return replace(asset, tables=tuple(sorted(map(table_name, dataset.tables))))
+        return asset
 
 
 _REMEMBERED = 16_384

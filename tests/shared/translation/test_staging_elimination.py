@@ -1,5 +1,6 @@
 """Lineage across the runs of one application: stream batches, lifecycle events, notebooks, table names."""
 
+import json
 from itertools import permutations
 from typing import Any
 
@@ -372,3 +373,22 @@ def test_what_was_dropped_and_emptied_is_known_by_the_plan_alone(capture: str) -
     assert by_listener
     rest = [event for event in events if event not in by_listener]
     assert translate_history(rest).processes == translate_history(events).processes
+
+
+@pytest.mark.parametrize("spark", ["spark35", "spark41"])
+def test_the_plan_that_made_a_table_names_it_where_the_listener_does_not(spark: str) -> None:
+    """A late listener finds neither the table that its statement made nor its name, once it has been dropped."""
+    lines = (FOLDERS[f"{spark}-ol1.53-plan/plan_stop"] / "events.jsonl").read_bytes().splitlines()
+    bodies: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    for body in bodies:
+        body["outputs"] = [output for output in body["outputs"] if not output["name"].endswith("/staged")]
+        for table in body["inputs"]:
+            table.get("facets", {}).pop("symlinks", None)
+    late_events = [json.dumps(body).encode() for body in bodies]
+    late, prompt = (translate_history(map(decode, events)) for events in (late_events, lines))
+    assert [process.qualified_name for process in late.processes] == [
+        process.qualified_name for process in prompt.processes
+    ]
+    assert {edge for process in late.processes for edge in process.columns} == {
+        edge for process in prompt.processes for edge in process.columns
+    }

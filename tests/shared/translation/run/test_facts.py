@@ -111,7 +111,7 @@ def test_facts_are_written_only_with_changed_lineage(catalog: MemoryCatalog | At
     publish_result = publish(storage, catalog, how())
     assert (publish_result.written, publish_result.unchanged) == (0, 1)
     assert "10:02 UTC" in description(catalog)
-    third: Any = {"run": "three", "read": "/other", "rows": 7}
+    third: Any = {"run": "three", "source_name": "/other", "rows": 7}
     settle(storage, event("START", minute=20, **third), event("COMPLETE", minute=21, **third))
     assert publish(storage, catalog, how()).written == 1
     assert "10:21 UTC, succeeded in 1 min 0 s; 7 rows" in description(catalog)
