@@ -22,7 +22,8 @@ from datetime import datetime
 
 from shared.applications.fold import UNUSABLE
 from shared.applications.partition import OpenApplication, read_open, read_record, read_state
-from shared.applications.processor import ENDED_RUNS, ApplicationProcessor, FoldRequest, own_run
+from shared.applications.processor import ENDED_RUNS, ApplicationProcessor, FoldRequest
+from shared.applications.rows import own_run
 from shared.applications.state import RunRecord
 from shared.concurrency import KeyedLock
 from shared.openlineage.decoding import RUNNING

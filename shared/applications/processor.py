@@ -27,7 +27,7 @@ from shared.applications.partition import (
     read_open,
     read_record,
 )
-from shared.applications.rows import BlobCache, FoldMemory
+from shared.applications.rows import BlobCache, FoldMemory, own_run
 from shared.applications.state import Folded, RunInput, RunRecord
 from shared.errors import ContentLost, Refused, WriteConflict
 from shared.events.archive import DAMAGED, stored_packed
@@ -225,7 +225,7 @@ class _Work:
                     self.homes[run_id] = record.home
                     self.pending.discard(run_id)
                     continue
-                record = without_home(record)
+                record = record.without_home()
             run = self._input(run_id, record, events)
             if run.references or run.home:
                 runs[run_id] = run
@@ -393,13 +393,3 @@ class _Work:
                 processes=len(record.contents),
             )
         processor.memory.note_folded((own_run(self.application),))
-
-
-def without_home(record: RunRecord) -> RunRecord:
-    """A record of a run that has come back from another application."""
-    return RunRecord(run_id=record.run_id, events=record.events, arrived=record.arrived, job=record.job)
-
-
-def own_run(application: str) -> str:
-    """How the memory names an application that was folded, whose id may be a run's too."""
-    return f"application {application}"

@@ -282,3 +282,8 @@ class BlobCache:
         """The packed event, if it is cached."""
         with self._lock:
             return self._held.get(digest)
+
+
+def own_run(application: str) -> str:
+    """How the memory names an application that was folded, whose id may be a run's too."""
+    return f"application {application}"

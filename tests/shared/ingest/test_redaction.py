@@ -59,7 +59,7 @@ _KEPT |= {f"spark.databricks.clusterUsageTags.{name}" for name in ("clusterAllTa
 
 _KEPT_FACETS = {
     *("parent", "environment-properties", "processing_engine", "throughline_plan", "tags"),
-    *("executionParameters", "jobDependencies"),
+    *("executionParameters", "jobDependencies", "dbt_run"),
 }
 
 
