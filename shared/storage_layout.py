@@ -17,7 +17,7 @@
                     {application}  state|{number}                 a part of a state that is too long for the header
     processes       {process}      catalog                        what the catalog holds of it
                     {process}      {application}                  what an application contributes to it
-    publishqueue    process        mark|{kind}|{target}|{application}   an application has changed: look at its target
+    publishqueue    process        mark|{kind}|{target}|{application}|{version}   an application has changed: look at it
                     process        {process}                      when the publisher looks again; also asset|{asset}
                     forward        mark|forward|{run}|…           lineage of a run has changed: forward it
     assets          asset          {asset}                        which asset of the catalog a data set is, its state

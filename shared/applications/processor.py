@@ -1,8 +1,8 @@
 """Fold what is not folded yet into an application's state.
 
 A worker reads the header and the events that are not folded yet in one query, folds them, and commits in one
-transaction under the header's ETag. If another worker was faster it starts over. It may be interrupted between any two
-calls:
+transaction under the header's ETag. It starts over if another worker was faster, or if a run was known that it took
+for new: then it reads records first. It may be interrupted between any two calls:
 
 1. A row implies its blob: the receiver writes the blob first. A missing row is written by whoever meets the blob.
 2. Marks for the publisher are written before the commit, with the version that the commit will have. The publisher
@@ -367,7 +367,9 @@ class _Work:
         self.read_records, self.rereads = {}, True
 
     def _note(self, folded: Folded) -> None:
-        """Remember and report what was committed."""
+        """Remember and report what was committed. After a death before it, a run that can't be used is counted as dead
+        by its record, without a letter.
+        """
         processor = self.processor
         for run_id, error in folded.errors.items():
             _LOG.error("run cannot be used run=%s error=%s", run_id, folded.records[run_id].reason)

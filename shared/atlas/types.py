@@ -166,7 +166,7 @@ class TypeAction(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeChange:
     """The action for one type; `what`: the details; `definition`: the definition to send, None if the type is left
-    alone; `rules`: the user's rules that name the type.
+    alone; `rules`: the naming rules that name the type.
     """
 
     name: str
@@ -264,7 +264,7 @@ def type_changes(
 ) -> tuple[TypeChange, ...]:
     """The changes that a catalog with these definitions needs, entity types first.
 
-    `rules`: the types that the user's rules name, each with the names of its rules. One that is not among ours has to
+    `rules`: the types that naming rules name, each with the names of its rules. One that is not among ours has to
     be a data set that demands no attributes.
     """
     by_name = {str(definition["name"]): definition for definition in definitions}

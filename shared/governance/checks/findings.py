@@ -2,7 +2,7 @@
 
 The facts are the data sets and columns upstream of a policy's subject, and the paths from there. A path through a
 column without a known source, or through a data set that is written from a table without a known place, is a doubt. So
-no demand holds where lineage is not known. (`traced` measures exactly that, and has no doubts.)
+no demand holds where lineage is not known.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

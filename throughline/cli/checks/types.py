@@ -17,7 +17,7 @@ _SUBJECT = "catalog types"
 
 
 def check_types(parts: Worker) -> Iterator[CheckResult]:
-    """One finding: whether the catalog has every type that lineage needs, those of the user's rules included. None
+    """One finding: whether the catalog has every type that lineage needs, those of naming rules included. None
     where the catalog has no types to ask for. Raises CatalogUnavailable and CatalogRefused.
     """
     if parts.types is None:
@@ -50,7 +50,7 @@ def type_problem(parts: Worker, names: Names, type_name: str) -> TypeChange | No
 
 
 def in_words(change: TypeChange) -> str:
-    """What is wrong with a type, and which rule of the user names it."""
+    """What is wrong with a type, and which naming rule names it."""
     named = f", named by the rule {', '.join(change.rules)}" if change.rules else ""
     if change.action is TypeAction.CREATE:
         return f"the catalog lacks the type {change.name}{named}"
