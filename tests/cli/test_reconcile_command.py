@@ -82,7 +82,7 @@ def test_placeholders_whose_processes_the_catalog_does_not_report_are_reported(
         raise CatalogRefused(status=414, code="", detail="the address is too long")
 
     with monkeypatch.context() as silent:
-        silent.setattr(parts.catalog, "lineage", refuse)
+        silent.setattr(parts.catalog, "process_links", refuse)
         result = parts.run("reconcile")
     assert result.exit_code == 1
     assert "0 processes to move" in result.output

@@ -127,6 +127,6 @@ def _reported() -> Iterator[None]:
 
     try:
         yield
-    except (MlflowException, requests.RequestException, ImportError, OSError) as error:
+    except (MlflowException, requests.RequestException, ImportError, OSError, ValueError) as error:
         text = str(error) if isinstance(error, MlflowException) else f"{type(error).__name__}: {error}"
         raise MlflowError(visible(text_without_secrets(" ".join(text.split())))) from None

@@ -103,7 +103,7 @@ def test_rows_that_are_all_new_are_appended(lake: Lake, tmp_path: Path) -> None:
 
 def test_missing_rows_of_a_table_without_marks_are_deleted(lake: Lake) -> None:
     _put(lake, PLAIN, 1, [("a", "x", "1"), ("b", "x", "1")])
-    assert _put(lake, PLAIN, 2, [("a", "x", "2")], replaces_all=True) == 2
+    assert _put(lake, PLAIN, 2, [("a", "x", "2")], is_complete=True) == 2
     assert _rows(lake, PLAIN) == [("a", "x", "2", 2)]
 
 
