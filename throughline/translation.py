@@ -26,11 +26,11 @@ class InvalidEvent(Refused):
     """An event, or a file of events, that cannot be used. `detail` says why, `field` where in the event."""
 
 
-def translate(events: Iterable[OneEvent] | Path, *, names: str | Path | None = None) -> Translation:
+def translate(events: Iterable[OneEvent | Path] | Path, *, names: str | Path | None = None) -> Translation:
     """The lineage that these events give, as the catalog would finally hold it.
 
     `events` are events, or the Path of a file of them (JSON lines, an array or one event, gzipped or not) or of a
-    folder of such files.
+    folder of such files; or several of these.
     Neither the order of the events nor how often each occurs makes a difference. There is no clock: a run without an
     end is `waiting`. `names` is a file of naming rules (docs/concepts/naming.md).
 
@@ -114,7 +114,7 @@ def _dataset(type_name: str, qualified_name: str) -> Dataset:
     return Dataset(qualified_name=qualified_name, type=type_name, name=short)
 
 
-def _decoded(events: Iterable[OneEvent] | Path) -> Iterator[Event]:
+def _decoded(events: Iterable[OneEvent | Path] | Path) -> Iterator[Event]:
     """The events, decoded. Raises InvalidEvent, which names the event by its number or by its place in the file."""
     if isinstance(events, str | bytes | Mapping):
         text = repr(events)
@@ -132,12 +132,13 @@ def _decoded(events: Iterable[OneEvent] | Path) -> Iterator[Event]:
         raise InvalidEvent(str(error)) from error
 
 
-def _placed(events: Iterable[OneEvent] | Path) -> Iterator[tuple[str, OneEvent]]:
+def _placed(events: Iterable[OneEvent | Path] | Path) -> Iterator[tuple[str, OneEvent]]:
     """Each event with its place."""
-    if isinstance(events, Path):
-        yield from ((event.place, event.raw) for file in files_of([events]) for event in events_in(file))
-    else:
-        yield from ((f"event {number}", event) for number, event in enumerate(events, start=1))
+    for number, event in enumerate([events] if isinstance(events, Path) else events, start=1):
+        if isinstance(event, Path):
+            yield from ((entry.place, entry.raw) for file in files_of([event]) for entry in events_in(file))
+        else:
+            yield f"event {number}", event
 
 
 def _raw(event: OneEvent) -> bytes:

@@ -36,6 +36,14 @@ def test_a_path_gives_the_same_as_its_events(tmp_path: Path) -> None:
         assert throughline.translate(path) == lineage
 
 
+def test_several_paths_and_events_are_taken_together(tmp_path: Path) -> None:
+    first, *rest = EVENTS.read_bytes().splitlines()
+    (tmp_path / "one.jsonl").write_bytes(b"\n".join(rest[::2]))
+    (tmp_path / "two.jsonl").write_bytes(b"\n".join(rest[1::2]))
+    lineage = throughline.translate([tmp_path / "one.jsonl", first, tmp_path / "two.jsonl"])
+    assert lineage == throughline.translate(EVENTS)
+
+
 def test_the_name_of_a_file_as_text_says_how_to_read_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "events.jsonl").touch()
