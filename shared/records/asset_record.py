@@ -32,9 +32,9 @@ class PromiseStatus(StrEnum):
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A contract's promise. `source`: the contract, as it is told apart from others; `title`: its name and version, for
-    people; `columns`: pairs of name and type; `declared`: owner and description; `is_written`: a completed run has
-    written the data set; `broken`: the demands that were broken when the contract was applied last.
+    """A contract's promise. `source`: the contract's id; `title`: its name and version, for people; `columns`: pairs of
+    name and type; `declared`: owner and description; `is_written`: a completed run has written the data set; `broken`:
+    the demands that were broken when the contract was applied last.
     """
 
     source: str

@@ -39,7 +39,7 @@ COUNTS: Mapping[str, str] = {
     "skipped": "events that change nothing in the catalog, each with a reason",
     "waiting": "events whose run is not processed, whose run has no end yet, or whose process is not published yet",
     "dead": "events that cannot be used (dead letters), without the discarded ones",
-    "plans lost": "plans of Spark that the plan listener could not send, as far as its applications told",
+    "plans lost": "plans of Spark that the plan listener could not send, as later events of the application say",
     "rejected": "requests that the receiver refused: their events were never received",
     "in progress": "waiting events, without those for the end of their run or of shadow mode or refused",
     "processes": "processes that the ledger holds as written to the catalog",

@@ -9,8 +9,8 @@ without them for as long.
 
 Path settings remove data sets from a process. Applied last, to the aggregated process: lineage still passes through
 excluded tables, records stay complete, and a changed setting needs no replay of events. The catalog gets a process
-without them; whoever judges lineage gets one in which `EXCLUDED` stands for the sources that were left out, so that a
-filter never makes lineage look clean.
+without them. Policies get a process in which `EXCLUDED` stands for the excluded sources, so that a filter never makes
+lineage look clean.
 
 What excluded jobs write is not known: data sets that are written by jobs whose events the settings ignore.
 """

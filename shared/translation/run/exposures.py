@@ -1,9 +1,9 @@
 """The exposures of a dbt project: readers of its tables outside of dbt, as dashboards.
 
-An event of OpenLineage's dbt integration lists the exposures of each table that it names. No event lists the tables of
-an exposure: a run of one model knows nothing of what other models' runs said of it. So all exposures of a *table* are
-one process, which reads the table and "writes" its exposures. The newest run that states them replaces what was said of
-this table, also by stating that there are none any more; what was said of other tables stays.
+An event of OpenLineage's dbt integration lists the exposures of each table that it names. No event lists all tables of
+an exposure. So all exposures of a *table* are one process: its input is the table, its outputs are the exposures. The
+newest run that lists a table's exposures replaces that process, and removes it if the list is empty. It does not touch
+the processes of other tables.
 
 Of a table that dbt makes, the run that writes it says so; of a source, the runs that read it.
 """
