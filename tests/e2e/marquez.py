@@ -104,10 +104,10 @@ def shown_columns(marquez: _Marquez, namespace: str, name: str) -> Edges:
 
     `/column-lineage` shows less: 500 for a name with `#`, and of a column that two versions have the sources of one.
     """
-    found = marquez.get(f"namespaces/{quote(namespace, safe='')}/datasets/{quote(name, safe='')}")
+    dataset = marquez.get(f"namespaces/{quote(namespace, safe='')}/datasets/{quote(name, safe='')}")
     return {
         ((source["namespace"], source["dataset"], source["field"]), (namespace, name, column["name"]))
-        for column in (found or {}).get("columnLineage") or ()
+        for column in (dataset or {}).get("columnLineage") or ()
         for source in column["inputFields"]
     }
 
@@ -142,18 +142,18 @@ def main(arguments: list[str] | None = None) -> int:
             wrong += 1
             sys.stdout.write(f"{event['job']['name']} {run_id}: {difference}\n")
     columns, rest = sent_columns(event for event in sent if event["eventType"] == "COMPLETE")
-    known = 0
+    number_shown = 0
     for (namespace, name), edges in columns.items():
-        shown = shown_columns(marquez, namespace, name)
-        known += len(shown & rest)
-        if different := shown - rest ^ edges:
+        shown_edges = shown_columns(marquez, namespace, name)
+        number_shown += len(shown_edges & rest)
+        if different := (shown_edges - rest) ^ edges:
             wrong += 1
             sys.stdout.write(f"columns of {namespace} {name}: {sorted(different)}\n")
     refused = sum(answer is not TAKEN for answer in marquez.answers)
     sys.stdout.write(f"{len(last):,} runs delivered, {refused:,} answers that were no 2xx, {wrong:,} differences\n")
     compared = sum(map(len, columns.values()))
     sys.stdout.write(f"{compared:,} edges of columns of {len(columns):,} data sets compared, {len(rest):,} left out, ")
-    sys.stdout.write(f"of which it shows {known:,}\n")
+    sys.stdout.write(f"of which it shows {number_shown:,}\n")
     return 1 if wrong or refused else 0
 
 
