@@ -2,7 +2,7 @@
 
 Their schemas are in no package registry; the keys are listed here, from the references at
 https://learn.microsoft.com/azure/azure-functions/functions-host-json and of each binding. Microsoft's own worker code
-loads the folders in tests/local/test_host_index.py.
+loads the folders in tests/local/host/test_index.py.
 """
 
 import json

@@ -205,7 +205,7 @@ MISTAKES: tuple[Mistake, ...] = (
         file=_SETTLING,
         original="            operations.append(deletion(row))\n",
         mistaken='            operations.append(deletion(replace(row, etag="")))\n',
-        tests=("tests/shared/publishing/test_publish_queue.py",),
+        tests=("tests/shared/records/test_publish_queue.py",),
     ),
     Mistake(
         name="what is looked at again is lost where another publisher took the entry off",

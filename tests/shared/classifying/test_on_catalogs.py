@@ -30,7 +30,7 @@ from shared.storage.memory import MemoryStorage
 from tests.plugins.atlas import V2
 from tests.shared.catalog.test_contract import asset as scanned
 from tests.shared.catalog.test_contract import over, placed, process
-from tests.shared.classifying.test_apply import CHAIN, COLUMNS, HASHED, PII, edges_between, lineage
+from tests.shared.classifying.test_planning import CHAIN, COLUMNS, HASHED, PII, edges_between, lineage
 
 pytestmark = pytest.mark.contract
 THEIRS = "MICROSOFT.PERSONAL.EMAIL"

@@ -26,8 +26,10 @@ from shared.lineage.graph import (
     Way,
     find_column,
     find_dataset,
+    reach,
     unknown_columns,
     unresolved_datasets,
+    way_back,
 )
 from shared.model import AssetSchema, Column, EdgeKind, UnresolvedTable
 from tests.support.lineage import HOUR, NOON, asset, edge, process
@@ -235,3 +237,15 @@ def test_closures_are_those_of_a_naive_walk(pairs: list[tuple[int, int]], start:
         assert {document.datasets[document.columns[number].dataset].name: far for number, far in distance.items()} == {
             f"t{number}": far for number, far in expected_distances.items()
         }
+
+
+LINKS = {"ab": ("a", "b"), "bc": ("b", "c"), "ac": ("a", "c"), "cd": ("c", "d"), "da": ("d", "a"), "xy": ("x", "y")}
+
+
+def test_the_nearest_nodes_are_reached_first_by_a_link_of_a_shortest_path() -> None:
+    entered = reach(["a"], lambda node: ((link, target) for link, (source, target) in LINKS.items() if source == node))
+    assert entered == {"a": None, "b": "ab", "c": "ac", "d": "cd"}
+    assert list(entered) == ["a", "b", "c", "d"]
+    assert list(way_back(entered, "d", lambda link: LINKS[link][0])) == ["cd", "ac"]
+    assert list(way_back(entered, "a", lambda link: LINKS[link][0])) == []
+    assert list(way_back(entered, "y", lambda link: LINKS[link][0])) == []

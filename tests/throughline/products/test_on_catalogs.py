@@ -16,7 +16,7 @@ from tests.plugins.atlas import V2
 from tests.shared.catalog.test_contract import over
 from tests.support.cli import Parts
 from tests.support.placeholder_columns import FOLDER, copy_run
-from tests.throughline.products.test_product_apply import CONTRACT, X, Y, applied, contract, run
+from tests.throughline.products.test_registration import CONTRACT, X, Y, applied, contract, run
 
 pytestmark = pytest.mark.contract
 PROPERTIES = "customAttributes"

@@ -25,7 +25,7 @@ from tests.support.planted import SAS, SECRET, contains_secret, events
 from tests.support.processing import deliver_blob
 from tests.support.receiving import receive
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 GOLDEN = {f"{path.parts[-3]}/{path.parts[-2]}": path for path in sorted(ROOT.glob("tests/golden/*/*/events.jsonl"))}
 MOST = 10**7
 

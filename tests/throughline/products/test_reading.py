@@ -7,7 +7,7 @@ import pytest
 from shared.errors import Misconfigured
 from tests.support.cli import Parts
 from tests.support.placeholder_columns import copy_run
-from tests.throughline.products.test_product_apply import CONTRACT, NAME, X, Y, applied, contract, run, shown
+from tests.throughline.products.test_registration import CONTRACT, NAME, X, Y, applied, contract, run, shown
 from throughline.products.reading import Product, parse_promises
 
 PRODUCT = """\

@@ -492,7 +492,7 @@ BY_RDDS = ("doubled", "sizes", "pickled", "all_logs")
 @pytest.mark.parametrize("demand", ['no_tag = "PII"', 'masked_by = "*"', 'sources_only = ["*/in/*"]', "traced = 100"])
 def test_no_demand_holds_for_what_an_rdd_wrote(demand: str, name: str, version: str) -> None:
     """Its inputs are known, its columns are not."""
-    lines = (Path(__file__).parents[2] / "golden" / version / "formats/events.jsonl").read_bytes().splitlines()
+    lines = (Path(__file__).parents[3] / "golden" / version / "formats/events.jsonl").read_bytes().splitlines()
     written_lineage_document = document(*translate_history(map(decode, lines)).processes)
     policy = (
         f'[[tag]]\nclassification = "PII"\ndatasets = "nothing"\n[[policy]]\nname = "p"\ndatasets = "*/out/{name}"\n'
