@@ -15,7 +15,7 @@ from msgspec import structs
 from shared.catalog.port import AssetKey, Catalog, ProcessLinks, batches
 from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
 from shared.publishing.context import PublishContext, remove_unlinked, turn
-from shared.publishing.resolution import Lookup, merged_record
+from shared.publishing.resolution import Lookup
 from shared.publishing.settling import error_text
 from shared.records.asset_record import AssetRecord
 from shared.records.assets import all_assets
@@ -55,8 +55,9 @@ def placed_assets(context: PublishContext) -> list[AssetRecord]:
 
 def refreshed_matches(context: PublishContext, placed: Sequence[AssetRecord]) -> list[AssetRecord]:
     """The records of these placeholders with their matches now. Writes nothing."""
-    fresh_asset_records = Lookup(context=context, names={record.own: record.also for record in placed}).records()
-    return [merged_record(fresh_asset_records[record.own], record) for record in placed]
+    names = {record.own: record.also for record in placed}
+    records = Lookup(context=context, names=names, stored={record.own: record for record in placed}).records()
+    return [records[record.own] for record in placed]
 
 
 def move(context: PublishContext, placed: Sequence[AssetRecord], *, tries_again: bool = False) -> Reconciled:

@@ -49,69 +49,48 @@ def resolve(context: PublishContext, assets: Iterable[Asset]) -> dict[AssetKey, 
     names = {key: asset.also for key, asset in sorted(by_key.items()) if key not in remembered}
     if not names:
         return remembered
-    lookup = Lookup(context=context, names=names)
-    for key in names:
-        if (searched := records[key].searched if key in records else None) and now - searched[
-            0
-        ] < options.finding.misses:
-            lookup.searched[key] = searched[1]
-    fresh_asset_records: dict[AssetKey, AssetRecord] = {}
-    earlier = frozenset(lookup.searched)
+    searched = {
+        key: result.searched[1]
+        for key in names
+        if (result := records.get(key)) and result.searched and now - result.searched[0] < options.finding.misses
+    }
+    lookup = Lookup(context=context, names=names, stored=records, searched=dict(searched))
+    fresh_records: dict[AssetKey, AssetRecord] = {}
     try:
-        fresh_asset_records = {key: merged_record(record, records.get(key)) for key, record in lookup.records().items()}
+        fresh_records = lookup.records()
     except CatalogUnavailable as error:
-        error.made_progress = len(lookup.searched) > len(earlier)
+        error.made_progress = len(lookup.searched) > len(searched)
         raise
     finally:
-        for key, asset in ((key, by_key[key]) for key in names):
-            record = fresh_asset_records.get(key) or records.get(key) or AssetRecord(own=key, also=asset.also)
-            record = structs.replace(record, asset=record.asset or asset)
-            if not record.guid and key in lookup.searched.keys() - earlier:
+        for key, also in names.items():
+            record = fresh_records.get(key) or records.get(key) or AssetRecord(own=key, also=also)
+            record = structs.replace(record, asset=record.asset or by_key[key])
+            if not record.guid and key in lookup.searched.keys() - searched.keys():
                 record = structs.replace(record, searched=(now, lookup.searched[key]))
-            if key in fresh_asset_records:
-                fresh_asset_records[key] = record
+            if key in fresh_records:
+                fresh_records[key] = record
             context.assets.put(record)
-    if any(record.left for record in fresh_asset_records.values()):
+    if any(record.left for record in fresh_records.values()):
         RECONCILE.clear(context.storage)  # other processes may still use the placeholder
-    return remembered | fresh_asset_records
-
-
-def merged_record(fresh_asset_record: AssetRecord, stored: AssetRecord | None) -> AssetRecord:
-    """What is known of a data set, with a new match. What a placeholder shows that we do not know is unknown."""
-    if stored is None:
-        return fresh_asset_record
-    is_same = fresh_asset_record.guid == stored.guid
-    return structs.replace(
-        stored,
-        also=fresh_asset_record.also,
-        scanned=fresh_asset_record.scanned,
-        because=fresh_asset_record.because,
-        guid=fresh_asset_record.guid,
-        rivals=fresh_asset_record.rivals,
-        left=fresh_asset_record.left,
-        moved=stored.moved if stored.left and fresh_asset_record.left else fresh_asset_record.moved,
-        at=fresh_asset_record.at,
-        searched=None,
-        shown=stored.shown if is_same else "",
-        with_columns=stored.with_columns if is_same else True,
-    )
+    return remembered | fresh_records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """A lookup of data sets in the catalog by their `names`. `searched`: results of earlier searches, to which new ones
-    are added.
+    """A lookup of data sets in the catalog by their `names`. `stored`: the records of those that have one; `searched`:
+    results of earlier searches, to which new ones are added.
     """
 
     context: PublishContext
     names: Names
+    stored: Mapping[AssetKey, AssetRecord] = field(default_factory=dict)
     searched: dict[AssetKey, tuple[AssetKey, ...]] = field(default_factory=dict)
 
     def records(self) -> dict[AssetKey, AssetRecord]:
-        """The matches. Raises as the catalog does."""
+        """The records with their matches now. Raises as the catalog does."""
         catalog, options = self.context.catalog, self.context.publishing
         placed: dict[AssetKey, str] = {}
-        hits: dict[AssetKey, tuple[Candidate, str]] = {}
+        hits: dict[AssetKey, tuple[Candidate | None, str]] = {}
         for step in range(2):
             choices = {key: candidates(*key, also)[step] for key, also in self.names.items() if key not in hits}
             nodes = catalog.look_up(
@@ -130,20 +109,26 @@ class Lookup:
         if options.finding.search:
             found_by_search, rivals = self._search([key for key in self.names if key not in hits])
             hits |= found_by_search
-        now = options.now()
-        return {
-            key: AssetRecord(
-                own=key,
+        records: dict[AssetKey, AssetRecord] = {}
+        for key, also in self.names.items():
+            stored = self.stored.get(key) or AssetRecord(own=key)
+            hit, guid = hits.get(key, (None, placed.get(key, "")))
+            is_left = hit is not None and key in placed
+            records[key] = structs.replace(
+                stored,
                 also=also,
-                scanned=hits[key][0].key if key in hits else None,
-                because=hits[key][0].because if key in hits else "",
-                guid=hits[key][1] if key in hits else placed.get(key, ""),
+                scanned=hit.key if hit else None,
+                because=hit.because if hit else "",
+                guid=guid,
                 rivals=rivals.get(key, ()),
-                left=key in hits and key in placed,
-                at=now,
+                left=is_left,
+                moved=stored.moved if stored.left and is_left else None,
+                at=options.now(),
+                searched=None,
+                shown=stored.shown if guid == stored.guid else "",  # what another placeholder shows is not known
+                with_columns=stored.with_columns if guid == stored.guid else True,
             )
-            for key, also in self.names.items()
-        }
+        return records
 
     def _search(
         self, keys: Iterable[AssetKey]
