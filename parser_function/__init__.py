@@ -3,6 +3,8 @@
 Raises StorageUnavailable only: the host retries, and the sweeper after it.
 """
 
+from functools import partial
+
 import azure.functions as func
 
 from shared.bootstrap import worker
@@ -22,4 +24,4 @@ def main(event: func.InputStream) -> None:
         add_dead_letter(parts.storage, name, digest_of(name.encode()), error, parts.telemetry)
         return
     if parts.delivery.deliver(place, event.read()):
-        parts.publisher.run(Publisher(context=parts).publish_marks)
+        parts.publisher.run(partial(Publisher(context=parts).publish, looks=False))

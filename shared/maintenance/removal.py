@@ -16,10 +16,10 @@ from datetime import datetime
 from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import AssetKey, batches, calls_for_guids
 from shared.errors import ContentLost
-from shared.publishing.context import PublishContext, placeholders, remove_placeholders, turn
+from shared.publishing.context import PublishContext, Published, placeholders, remove_placeholders, turn
 from shared.publishing.headers import Headers
 from shared.publishing.planning import InFlight, Plan, Planner, execute, read_processes
-from shared.publishing.settling import Settled, settle
+from shared.publishing.settling import Settled, Settler
 from shared.reading.processes import recorded
 from shared.records.assets import all_assets
 from shared.records.ledger import PURGED, LedgerEntry, ledger_entries, ledger_entry, put_entry
@@ -123,7 +123,7 @@ def _note_purged(
         plan = planner.plan(queued) if queued else plan
         settled = execute(storage, plan, replace(gone_entry, forgotten=plan.entry.forgotten))
         if settled and queued:
-            settle(storage, [Settled.of(settled.queue_entry)])
+            Settler(context=context, published=Published()).finish([Settled.of(settled.queue_entry)])
         storage.delete(SHADOW, QUEUE_PARTITION, entry.process)
         return settled is not None
     return put_entry(storage, gone_entry) is not None

@@ -240,12 +240,15 @@ def _outdated(context: PublishContext, keys: frozenset[str], description: Descri
     outdated: _Outdated = {}
     now = context.publishing.now()
     for key, record in sorted(context.assets.by_key(context.storage, keys).items()):
-        if record.is_placeholder and (record.landing.must_repeat(now) or is_outdated(record)):
-            if record.landing.is_open(now):
-                description.later[key] = record.landing.until
-                continue
-            entity = described(record)
-            with_columns = record.with_columns or bool(entity.columns) or record.landing.must_repeat(now)
+        if not record.is_placeholder:
+            continue
+        entity, must_repeat = described(record), record.landing.must_repeat(now)
+        if record.shown == shown_digest(entity) and not must_repeat:
+            continue
+        if record.landing.is_open(now):
+            description.later[key] = record.landing.until
+        else:
+            with_columns = record.with_columns or bool(entity.columns) or must_repeat
             outdated[key] = structs.replace(record, with_columns=with_columns), entity
     return outdated
 

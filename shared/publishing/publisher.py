@@ -41,19 +41,14 @@ class Publisher:
 
     context: PublishContext
 
-    def publish(self) -> Published:
-        """Drain the publish queue if something is due, unless another publisher does. Returns counts.
+    def publish(self, *, looks: bool = True) -> Published:
+        """Drain the publish queue if something is due, unless another publisher does. Returns counts. Without `looks`
+        it does not look first: marks have just been left.
 
         An unavailable catalog raises nothing: publishing pauses, and the entries stay. Raises StorageUnavailable.
         """
-        return self._publish(read_queue(self.context.storage, now=self.context.publishing.now()))
-
-    def publish_marks(self) -> Published:
-        """As `publish`, where marks have just been left: without looking first."""
-        return self._publish(None)
-
-    def _publish(self, queue: PublishQueue | None) -> Published:
         published, storage = Published(), self.context.storage
+        queue = read_queue(storage, now=self.context.publishing.now()) if looks else None
         in_flight = frozenset[str]()
         while queue is None or (not published.error and _due(queue, self.context.publishing, in_flight)):
             session = start_session(storage, PUBLISHER, self.context.publishing.seconds)
@@ -87,8 +82,8 @@ class _Drain:
         self._storage, self._session, self._published = context.storage, session, published
         self._planner = Planner(context=context, headers=Headers(context=context))
         self._settler = Settler(context=context, published=published)
-        self._writer = CatalogWriter(context=context, settler=self._settler)
-        self._rehearsal = Rehearsal(context=context, settler=self._settler, writer=self._writer)
+        writer = Rehearsal if context.publishing.shadow else CatalogWriter
+        self._writer = writer(context=context, settler=self._settler)
         self._planned: list[Plan] = []
         self._removals: list[Plan] = []
         self._failures = 0
@@ -211,9 +206,8 @@ class _Drain:
             yield batch, partial(self._publish_processes, batch, is_last=is_last)
         for plan in self._removals:
             yield [plan.queue_entry], partial(self._remove, plan)
-        describe = self._rehearsal.describe if self._options.shadow else self._writer.describe
         for batch, _ in self._batches(assets):
-            yield batch, partial(describe, batch)
+            yield batch, partial(self._writer.describe, batch)
 
     def _batches(self, due_entries: Sequence[QueueEntry]) -> Iterator[tuple[Sequence[QueueEntry], bool]]:
         """Entries with equally many failed attempts together, in smaller batches the more there were; then each entry
@@ -243,14 +237,10 @@ class _Drain:
                 self._settler.postpone(plan)
             elif plan.unchanged:
                 unchanged.append(plan)
-            elif plan.entity or self._options.shadow:
+            elif plan.entity:
                 self._planned.append(plan)
             else:
                 self._removals.append(plan)
-        if self._options.shadow:
-            self._rehearsal.rehearse(unchanged, self._planned)
-            self._planned.clear()
-            return
         self._writer.keep(unchanged)
         while len(self._planned) >= self._options.batch or (self._planned and is_last):
             plans = shrink_to_fit(self._planned[: self._options.batch], self._fits)

@@ -1,32 +1,30 @@
 """How queue entries end: published and taken off the queue, put off after a failure, or paused with all others.
 
-`Bisection` says how many items a call holds, and which of a refused call are to blame.
-
 One rule for every call that the catalog does not take: send fewer. After failures that name no culprit a call is half
 as long each time (`batch_size`); a refused call is sent again in halves until its culprits are in calls of their own
-(`Bisection`); a call that is too long before it is sent is halved until it fits (`shrink_to_fit`).
+(`write_batch` of `writing.py`); a call that is too long before it is sent is halved until it fits (`shrink_to_fit`).
 """
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from typing import TypeVar
 
+from shared.catalog.port import batches
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.context import PublishContext, Published
 from shared.publishing.placeholders import Description
 from shared.publishing.planning import Plan
-from shared.records.publish_queue import Mark, QueueEntry, deletion, document_mark, pause, put_queued
+from shared.records.publish_queue import QueueEntry, deletion, document_mark, pause, put_queued
 from shared.records.waits import Backoff
 from shared.secrets import text_without_secrets
-from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Storage, chunks
+from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, chunks
 from shared.storage_layout import PUBLISH_QUEUE, QUEUED_ASSET
 from shared.telemetry.port import PROCESS, Fact
 
 _T = TypeVar("_T")
-_FIRST, _SECOND = 1, 2
 
 
 def batch_size(limit: int, failures: int) -> int:
@@ -39,51 +37,6 @@ def shrink_to_fit(items: Sequence[_T], fits: Callable[[Sequence[_T]], bool]) -> 
     while len(items) > 1 and not fits(items):
         items = items[: len(items) // 2]
     return items
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call(Generic[_T]):
-    """Items to send; `half`: which half of a call that was refused as a whole they are, 0 for none."""
-
-    items: Sequence[_T]
-    half: int = 0
-
-
-class Bisection(Generic[_T]):
-    """The calls to make for some items: `next_call`, send it, pass what was refused to `answered`, until there is none.
-
-    What was refused as a whole is sent again in halves, what was refused in part in one call; a call of one item is not
-    repeated. `choked`: the items of the two last calls, where they were both halves of a call and refused as a whole:
-    then the receiver may be at fault, not an item.
-    """
-
-    def __init__(self, items: Sequence[_T]) -> None:
-        self._pending: deque[_Call[_T]] = deque([_Call(items=items)] if items else ())
-        self._current: _Call[_T] = _Call(items=())
-        self._refused_half: Sequence[_T] = ()
-        self.choked: Sequence[_T] = ()
-
-    def next_call(self) -> Sequence[_T]:
-        """The items of the next call; empty when all calls were made."""
-        self._current = self._pending.popleft() if self._pending else _Call(items=())
-        return self._current.items
-
-    def answered(self, refused: Sequence[_T], *, final: Sequence[_T] = ()) -> None:
-        """Note what was refused of the call that was given last: to be sent again (as it is now), or `final`."""
-        number_sent, half = len(self._current.items), self._current.half
-        half_errors = (*refused, *final) if len(refused) + len(final) == number_sent else ()
-        self.choked = (
-            (*self._refused_half, *half_errors) if half == _SECOND and self._refused_half and half_errors else ()
-        )
-        self._refused_half = half_errors if half == _FIRST else ()
-        if number_sent == 1 or not refused:
-            return
-        if len(refused) < number_sent:
-            self._pending.append(_Call(items=refused))
-            return
-        middle = (number_sent + 1) // 2
-        self._pending.append(_Call(items=refused[:middle], half=_FIRST))
-        self._pending.append(_Call(items=refused[middle:], half=_SECOND))
 
 
 _LOG = logging.getLogger("throughline.publish")
@@ -111,8 +64,10 @@ class Settled:
         later = QueueEntry(target=entry.target, due=revisit, revisit=True) if revisit else None
         return cls(entry=entry, later=later, is_published=True)
 
-    def operations(self, documents: Mapping[str, Mark]) -> list[Operation]:
-        """What takes it off the queue: unless all is as it was read, nothing."""
+    def operations(self, *, documents: bool) -> list[Operation]:
+        """What takes it off the queue: unless all is as it was read, nothing. `documents`: leave a mark for the
+        document if it is published.
+        """
         operations = [deletion(mark.row()) for mark in self.entry.marks]
         row = self.entry.row()
         if self.later:
@@ -121,46 +76,9 @@ class Settled:
             operations.append(Operation(kind=kind, row=later.row()))
         elif row.etag:
             operations.append(deletion(row))
-        if operations and self.entry.target in documents:
-            operations.append(Operation(kind=OperationKind.UPSERT, row=documents[self.entry.target].row()))
+        if operations and documents and self.is_published:
+            operations.append(Operation(kind=OperationKind.UPSERT, row=document_mark(self.entry).row()))
         return operations
-
-
-def settle(storage: Storage, settled: Sequence[Settled], *, documents: bool = False) -> None:
-    """Take entries off the queue, or put them off, in as few transactions as possible. An entry that was marked or
-    enqueued meanwhile stays; one that another publisher has taken off is put off all the same. `documents`: leave marks
-    for the document of the processes and data sets that are published.
-    """
-    published = (item.entry for item in settled if documents and item.is_published)
-    marks = {entry.target: document_mark(entry) for entry in published}
-    _settle(storage, [item.operations(marks) for item in settled])
-
-
-def _settle(storage: Storage, groups: Sequence[Sequence[Operation]]) -> None:
-    """Execute groups of operations, all or none of each. A transaction that is refused is divided into halves."""
-    part: list[Sequence[Operation]] = []
-    for group in (*groups, None):
-        if part and (group is None or sum(map(len, part)) + len(group) > MAX_OPERATIONS):
-            _transact(storage, part)
-            part = []
-        if group:
-            part.append(group)
-
-
-def _transact(storage: Storage, groups: Sequence[Sequence[Operation]]) -> None:
-    refused = [
-        part
-        for part in chunks([operation for group in groups for operation in group])
-        if storage.transact(PUBLISH_QUEUE, part) is None
-    ]
-    if refused and len(groups) > 1:
-        middle = len(groups) // 2
-        _transact(storage, groups[:middle])
-        _transact(storage, groups[middle:])
-    elif refused:
-        for operation in groups[0]:
-            if operation.kind in {OperationKind.INSERT, OperationKind.REPLACE}:
-                storage.insert(PUBLISH_QUEUE, replace(operation.row, etag=""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,8 +108,23 @@ class Settler:
         self.entries.update({entry.target: entry for entry in entries})
 
     def finish(self, items: Sequence[Settled]) -> None:
-        """Take entries off the queue, or put them off, unless their targets were marked meanwhile."""
-        settle(self.context.storage, items, documents=self.context.publishing.documents)
+        """Take entries off the queue, or put them off, in as few transactions as possible. An entry that was marked or
+        enqueued meanwhile stays; one that another publisher has taken off is put off all the same.
+        """
+        storage, documents = self.context.storage, self.context.publishing.documents
+        groups = filter(None, (item.operations(documents=documents) for item in items))
+        pending = deque(batches(groups, MAX_OPERATIONS, len))
+        while pending:
+            batch = pending.popleft()
+            parts = chunks([operation for group in batch for operation in group])
+            is_refused = None in [storage.transact(PUBLISH_QUEUE, part) for part in parts]
+            middle = len(batch) // 2
+            if is_refused and middle:
+                pending += [batch[:middle], batch[middle:]]
+            elif is_refused:
+                for operation in batch[0]:
+                    if operation.kind in {OperationKind.INSERT, OperationKind.REPLACE}:
+                        storage.insert(PUBLISH_QUEUE, replace(operation.row, etag=""))
         for item in items:
             self.entries.pop(item.entry.target, None)
 

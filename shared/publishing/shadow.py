@@ -11,15 +11,13 @@ from enum import StrEnum
 import msgspec
 
 from shared.catalog.port import AssetKey
-from shared.errors import CatalogRefused
-from shared.publishing.context import PublishContext, PublishOptions
+from shared.publishing.context import PublishOptions
 from shared.publishing.placeholders import described, is_outdated, report_columns
 from shared.publishing.planning import Plan, execute
-from shared.publishing.settling import Bisection, Refusal, Settled, Settler
+from shared.publishing.settling import Refusal, Settled
 from shared.publishing.writing import CatalogWriter, kept_entry, reports_new_columns
 from shared.records.cells import PackedCell
 from shared.records.publish_queue import QueueEntry, enqueue
-from shared.records.states import LedgerState
 from shared.storage.port import Row, Storage
 from shared.storage_layout import QUEUE_PARTITION, QUEUED_ASSET, SHADOW
 
@@ -56,71 +54,50 @@ class Shadow:
 _HELD_BACK = PackedCell(name="held", decoder=msgspec.json.Decoder(HeldBack))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearsal:
-    """Publishes up to the first catalog write."""
+class Rehearsal(CatalogWriter):
+    """Publishes up to the first write to the catalog, which is held back."""
 
-    context: PublishContext
-    settler: Settler
-    writer: CatalogWriter
+    def keep(self, plans: Sequence[Plan]) -> None:
+        """End the plans of unchanged processes; new columns that they report are held back."""
+        storage = self.context.storage
+        for plan in plans:
+            row = storage.read(SHADOW, QUEUE_PARTITION, plan.queue_entry.target)
+            if row:  # conditional: a newer row stays
+                storage.delete(SHADOW, QUEUE_PARTITION, row.key, row.etag)
+            if reports_new_columns(plan):
+                self._hold_descriptions(sorted(report_columns(self.context, plan)))
+            kept_plan = execute(storage, plan, kept_entry(plan))
+            self.settler.finish_plans([kept_plan] if kept_plan else [], "unchanged")
+        self.context.assets.flush(storage)
 
-    def rehearse(self, unchanged: Sequence[Plan], planned: Sequence[Plan]) -> None:
-        """Hold the writes of these plans back. Raises CatalogRefused without access, and CatalogUnavailable."""
-        for plan in unchanged:
-            self._keep(plan)
-        for plan in self._resolved(planned):
-            self._hold_back(plan)
-        self.context.assets.flush(self.context.storage)
-
-    def _keep(self, plan: Plan) -> None:
-        """End the plan of an unchanged process; new columns that it reports are held back."""
-        storage, key = self.context.storage, plan.queue_entry.target
-        row = storage.read(SHADOW, QUEUE_PARTITION, key)
-        if row:  # conditional: a newer row stays
-            storage.delete(SHADOW, QUEUE_PARTITION, key, row.etag)
-        if reports_new_columns(plan):
-            self._describe(sorted(report_columns(self.context, plan)))
-        kept_plan = execute(storage, plan, kept_entry(plan))
-        self.settler.finish_plans([kept_plan] if kept_plan else [], "unchanged")
-
-    def _hold_back(self, plan: Plan) -> None:
-        missing = {asset.key for asset in plan.assets if not self.writer.records[asset.key].guid}
-        if plan.entity:
-            write = HeldBack(
-                action=ShadowAction.WRITE, qualified_name=plan.entity.qualified_name, creates=tuple(sorted(missing))
-            )
-        else:
-            write = HeldBack(action=ShadowAction.REMOVE, qualified_name=plan.entry.qualified_name)
-        recorded = execute(self.context.storage, plan)
-        if recorded is None:
-            return
-        is_held = bool(plan.entity) or plan.entry.state is not LedgerState.NOTHING
-        if is_held:
-            self._hold(plan.queue_entry.target, write)
-        self.settler.finish_plans([recorded], "held" if is_held else "unchanged")
-
-    def _resolved(self, plans: Sequence[Plan]) -> list[Plan]:
-        """The plans with resolved names; those are put off whose assets the catalog refuses to look up."""
-        resolved: list[Plan] = []
-        bisection = Bisection(plans)
-        while call := bisection.next_call():
-            try:
-                resolved += self.writer.resolved(call)
-                bisection.answered([])
-            except CatalogRefused as error:
-                if error.no_access:
-                    raise
-                if len(call) == 1:
-                    self.settler.refuse([Refusal(plan=call[0], error=error, isolated=True)])
-                bisection.answered(call)
-        return resolved
+    def remove(self, plan: Plan) -> list[Refusal]:
+        """Hold the removal of a process back."""
+        self._hold_back(plan, HeldBack(action=ShadowAction.REMOVE, qualified_name=plan.entry.qualified_name))
+        return []
 
     def describe(self, entries: Sequence[QueueEntry]) -> None:
         """Hold the descriptions of these data sets back."""
-        self._describe([entry.key for entry in entries])
+        self._hold_descriptions([entry.key for entry in entries])
         self.settler.finish([Settled(entry=entry, is_published=True) for entry in entries])
 
-    def _describe(self, keys: Sequence[str]) -> None:
+    def _begin(self, plans: Sequence[Plan]) -> list[Plan]:
+        """Hold the writes of these plans back: none is to be sent."""
+        for plan in plans:
+            missing = {asset.key for asset in plan.assets if not self.records[asset.key].guid}
+            name = plan.entity.qualified_name if plan.entity else ""
+            self._hold_back(
+                plan, HeldBack(action=ShadowAction.WRITE, qualified_name=name, creates=tuple(sorted(missing)))
+            )
+        self.context.assets.flush(self.context.storage)
+        return []
+
+    def _hold_back(self, plan: Plan, write: HeldBack) -> None:
+        recorded = execute(self.context.storage, plan)
+        if recorded:
+            self._hold(plan.queue_entry.target, write)
+            self.settler.finish_plans([recorded], "held")
+
+    def _hold_descriptions(self, keys: Sequence[str]) -> None:
         rows, storage = self.context.assets, self.context.storage
         rows.flush(storage)
         for key, record in rows.by_key(storage, keys).items():

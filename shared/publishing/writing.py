@@ -8,6 +8,7 @@ The ledger says *writing* before a call, *written* after it. Each step is condit
 publisher that lost its lease cannot write outdated lineage.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -20,7 +21,7 @@ from shared.publishing.context import PublishContext
 from shared.publishing.placeholders import CALLS_TO_PLACE, describe, note_writes, place, report_columns, schema_digest
 from shared.publishing.planning import Plan, execute, last_run
 from shared.publishing.resolution import resolve, resolved_entity
-from shared.publishing.settling import Bisection, Refusal, Settled, Settler
+from shared.publishing.settling import Refusal, Settled, Settler
 from shared.records.asset_record import AssetRecord
 from shared.records.ledger import LedgerEntry, put_entry
 from shared.records.publish_queue import QueueEntry
@@ -28,6 +29,7 @@ from shared.records.states import LedgerState
 from shared.records.waits import NEVER
 from shared.storage_layout import asset_key
 
+_HALVES = 2
 _TAKEN = 200
 _NOT_FOUND = 404
 
@@ -43,41 +45,61 @@ class CatalogWriter:
     def write_batch(self, plans: Sequence[Plan]) -> list[Refusal]:
         """Write these plans. Return those that the catalog refused in a call of their own.
 
-        Raises CatalogRefused without access, and CatalogUnavailable.
+        What it refused as a whole is sent again in halves, what it refused in part in one call. Raises CatalogRefused
+        without access, and CatalogUnavailable, also where both halves of a call get a 500.
         """
         self.records.clear()
-        errors: dict[str, CatalogRefused | CatalogUnavailable] = {}
         isolated: list[Refusal] = []
-        bisection = Bisection(plans)
-        while call := bisection.next_call():
-            refused = self._write_in_one_call(call)
-            if refused and len(plans) == 1 and not plans[0].queue_entry.isolated:
-                raise_if_unavailable([refused[0].error])
-            errors |= {refusal.plan.queue_entry.target: refusal.error for refusal in refused}
-            isolated += [refusal for refusal in refused if refusal.isolated]
-            bisection.answered(
-                [refusal.plan for refusal in refused if not refusal.isolated],
-                final=[refusal.plan for refusal in refused if refusal.isolated],
-            )
-            raise_if_unavailable([errors[plan.queue_entry.target] for plan in bisection.choked])
+        pending: deque[list[Sequence[Plan]]] = deque([[plans]])
+        while pending:
+            calls, errors = pending.popleft(), list[Exception]()
+            are_all_refused = len(calls) == _HALVES or (len(plans) == 1 and not plans[0].queue_entry.isolated)
+            for call in calls:
+                refused = self._write(call)
+                isolated += [refusal for refusal in refused if refusal.isolated]
+                errors += [refusal.error for refusal in refused]
+                again = [refusal.plan for refusal in refused if not refusal.isolated]
+                middle = (len(again) + 1) // 2
+                if len(refused) < len(call):
+                    are_all_refused = False
+                    pending.extend([[again]] if again else [])
+                elif len(again) > 1:
+                    pending.append([again[:middle], again[middle:]])
+            if are_all_refused and all(isinstance(error, CatalogUnavailable) for error in errors):
+                raise errors[0]
         return isolated
 
-    def _write_in_one_call(self, plans: Sequence[Plan]) -> list[Refusal]:
-        """Write these plans in one call. Return those that were refused."""
+    def _write(self, plans: Sequence[Plan]) -> list[Refusal]:
+        """Write these plans in one call; missing data sets are created first.
+
+        Returns what the catalog refused, answered with 500, or left out of its answer; the rest was written, or is
+        another publisher's. Raises CatalogRefused without access, and CatalogUnavailable.
+        """
         self.context.publishing.heartbeat()
         try:
-            named = self.resolved(plans)
+            resolved_plans = self._resolved(plans)
         except CatalogRefused as error:
             if error.no_access:
                 raise
             return [Refusal(plan=plan, error=error, isolated=len(plans) == 1) for plan in plans]
-        refused = self._write(named)
+        refused = [refusal for plan in resolved_plans if plan.entity is None for refusal in self._nothing_left(plan)]
+        begun_plans = self._begin([plan for plan in resolved_plans if plan.entity])
+        try:
+            refused += self._send(begun_plans) if begun_plans else []
+        except (CatalogRefused, CatalogUnavailable) as error:
+            if isinstance(error, CatalogUnavailable) and not error.over:
+                self._shorten_landings(begun_plans)
+                raise
+            requeued = self._requeue(begun_plans, error, number_sent=len(begun_plans))
+            if error.no_access if isinstance(error, CatalogRefused) else not error.blames:
+                raise
+            refused += requeued
         if any(_is_missing(refusal.error) for refusal in refused) and self._expire_stale():
             self.records.clear()
-            refused = self._write(self.resolved([refusal.plan for refusal in refused]))
+            return self._write([refusal.plan for refusal in refused])
         return refused
 
-    def resolved(self, plans: Sequence[Plan]) -> list[Plan]:
+    def _resolved(self, plans: Sequence[Plan]) -> list[Plan]:
         """The plans with the entities to send: on resolved assets, with facts of the last run; without one where inputs
         and outputs match one asset.
         """
@@ -106,27 +128,6 @@ class CatalogWriter:
         for record in stale:
             rows.put(structs.replace(record, at=NEVER))
         return bool(stale)
-
-    def _write(self, plans: Sequence[Plan]) -> list[Refusal]:
-        """Write these plans in one call; missing data sets are created first.
-
-        Returns what the catalog refused, answered with 500, or left out of its answer; the rest was written, or is
-        another publisher's. Raises CatalogRefused without access, and CatalogUnavailable.
-        """
-        refused = [refusal for plan in plans if plan.entity is None for refusal in self._nothing_left(plan)]
-        begun_plans = self._begin([plan for plan in plans if plan.entity])
-        if not begun_plans:
-            return refused
-        try:
-            return [*refused, *self._send(begun_plans)]
-        except (CatalogRefused, CatalogUnavailable) as error:
-            if isinstance(error, CatalogUnavailable) and not error.over:
-                self._shorten_landings(begun_plans)
-                raise
-            requeued = self._requeue(begun_plans, error, number_sent=len(begun_plans))
-            if error.no_access if isinstance(error, CatalogRefused) else not error.blames:
-                raise
-            return [*refused, *requeued]
 
     def _begin(self, plans: Sequence[Plan]) -> list[Plan]:
         """Have the ledger say that these plans are being written; those that others have changed are left."""
@@ -327,12 +328,6 @@ def kept_entry(plan: Plan) -> LedgerEntry | None:
         assets = plan.entry.assets if plan.process else frozenset()
         return replace(plan.entry, assets=assets, schemas=schema_digest(plan.process), imported=False)
     return None
-
-
-def raise_if_unavailable(errors: Sequence[Exception]) -> None:
-    """Raise the first of these errors where all are CatalogUnavailable."""
-    if errors and all(isinstance(error, CatalogUnavailable) for error in errors):
-        raise errors[0]
 
 
 def _is_missing(error: Exception) -> bool:

@@ -146,7 +146,7 @@ def _life(worker: Worker, requests: Requests, applications: Sequence[Sequence[It
             requests.phase = name and f"{name}: parser"
             if item.kept and worker.delivery.deliver(stored_from_blob(item.blob), item.packed):
                 requests.phase = name and f"{name}: publisher"
-                Publisher(context=worker).publish_marks()
+                Publisher(context=worker).publish(looks=False)
     requests.phase = ""
 
 

@@ -138,7 +138,7 @@ class _Site:
                     place = stored_from_blob(item.blob)
                     processor = ApplicationProcessor(storage=self._storage, telemetry=self._telemetry)
                     if Delivery(processor=processor).deliver(place, item.packed):
-                        Publisher(context=context).publish_marks()
+                        Publisher(context=context).publish(looks=False)
         lines.call("")
 
     def archive(self, lines: _Lines) -> int:

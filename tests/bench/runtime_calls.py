@@ -111,7 +111,7 @@ class Runtime:
 
     def publish(self) -> None:
         """Publish what is due."""
-        Publisher(context=self.context).publish_marks()
+        Publisher(context=self.context).publish(looks=False)
 
     def count(self) -> Count:
         """What was counted."""

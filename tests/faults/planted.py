@@ -210,8 +210,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="what is looked at again is lost where another publisher took the entry off",
         file=_SETTLING,
-        original="    elif refused:\n",
-        mistaken="    elif False:\n",
+        original="            elif is_refused:\n",
+        mistaken="            elif False:\n",
         seeds=(921, 922),
     ),
     Mistake(

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from shared.publishing.settling import Settled, settle
+from shared.catalog.memory import MemoryCatalog
+from shared.publishing.context import Published, PublishOptions
+from shared.publishing.settling import Settled, Settler
 from shared.records.publish_queue import (
     ASSET_KIND,
     DOCUMENT_KIND,
@@ -22,6 +24,7 @@ from shared.records.publish_queue import (
 )
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import PUBLISH_QUEUE, QUEUED_ASSET
+from tests.support.publish_world import context_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -31,6 +34,11 @@ def mark(
 ) -> Mark:
     since = NOW - timedelta(minutes=minutes)
     return Mark(kind=kind, target=target, application=application, version=version, since=since, left=since)
+
+
+def settle(storage: MemoryStorage, items: list[Settled], *, documents: bool = False) -> None:
+    context = context_of(storage, MemoryCatalog(), PublishOptions(documents=documents))
+    Settler(context=context, published=Published()).finish(items)
 
 
 def queue(storage: MemoryStorage) -> dict[str, QueueEntry]:
