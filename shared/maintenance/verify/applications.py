@@ -16,21 +16,20 @@ from shared.events.archive import DAMAGED, ArchiveMissing, is_index, is_stored, 
 from shared.events.dead_letters import DeadLetter, dead_letter, dead_letters, delete_letter
 from shared.events.stored_runs import StoredRun, runs_below
 from shared.maintenance.replay import replay_application, replay_dead_letters
-from shared.maintenance.verify.findings import CHANGED, Findings, Inconsistency, Kind, VerifyContext
+from shared.maintenance.verify.findings import CHANGED, Inconsistency, Kind, VerifyContext
 from shared.openlineage.decoding import decode
 from shared.publishing.headers import Part, PartContent, part_contents, part_of
 from shared.publishing.planning import forgettable, read_process, read_processes
 from shared.reading.reader import all_applications, home_record
-from shared.reading.values import counted
 from shared.records.digest_set import combined_digest, short
 from shared.records.publish_queue import PROCESS_KIND, Mark, leave_marks, read_queue
 from shared.records.states import State
 from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS, PROCESSES, RUN, StoredEvent, event_of_blob
 
 
-def check_letters(context: VerifyContext) -> Findings:
+def check_letters(context: VerifyContext) -> Iterator[Inconsistency]:
     """Dead letters against their blobs."""
-    for letter in counted(context.progress, "dead letters", dead_letters(context.storage)):
+    for letter in context.subjects("dead letters", dead_letters(context.storage)):
         subject = f"dead letter {letter.digest}"
         if not is_stored(context.storage, letter.blob):
             yield Inconsistency(
@@ -46,7 +45,6 @@ def check_letters(context: VerifyContext) -> Findings:
                 description=f"({letter.reason}) can be used now",
                 repair=partial(_replay_letter, context, letter.digest),
             )
-        yield None
 
 
 def _is_usable(context: VerifyContext, letter: DeadLetter) -> bool:
@@ -76,14 +74,14 @@ def _replay_letter(context: VerifyContext, digest: str) -> str:
 # --- applications
 
 
-def check_applications(context: VerifyContext) -> Findings:
+def check_applications(context: VerifyContext) -> Iterator[Inconsistency]:
     """Each application by its rows, after the blobs were listed; then the events that none of them names."""
     survey = context.survey
-    for fact in counted(context.progress, "stored events", context.storage.blobs(EVENTS)):
+    for fact in context.subjects("stored events", context.storage.blobs(EVENTS)):
         event = event_of_blob(fact.name)
         if event and not context.is_recent(fact.arrived):
             survey.events.add(short(event.digest))
-    for snapshot in all_applications(context.storage, context.progress):
+    for snapshot in context.stoppable(all_applications(context.storage, context.progress)):
         for record in snapshot.records.values():
             for digest in record.digests:
                 survey.events.meet(short(digest))
@@ -95,16 +93,12 @@ def check_applications(context: VerifyContext) -> Findings:
                 context, snapshot.application, f"application {snapshot.application}", problem, lost_runs=lost_runs
             )
         yield from _unfolded(context, snapshot)
-        yield None
     unmet = survey.events.unmet()
-    for run in counted(
-        context.progress, "events without records", runs_below(context.storage, "", ()) if unmet else ()
-    ):
+    for run in context.subjects("events without records", runs_below(context.storage, "", ()) if unmet else ()):
         number = sum(short(event.digest) in unmet for event in run.events)
         if number:
             description = f"{number} of its events are stored, and not on record"
             yield _outdated(context, run.application, f"run {run.run_id}", description, runs=(run,))
-        yield None
 
 
 def _shares(application: str, state: ApplicationState) -> Iterator[int]:
@@ -114,7 +108,7 @@ def _shares(application: str, state: ApplicationState) -> Iterator[int]:
         yield combined_digest(process, application, share_digest(contributions), str(times))
 
 
-def _unfolded(context: VerifyContext, snapshot: OpenApplication) -> Findings:
+def _unfolded(context: VerifyContext, snapshot: OpenApplication) -> Iterator[Inconsistency]:
     """Events of an application that are not folded: those without a blob, and those of runs that are over."""
     for run_id, rows in snapshot.by_run().items():
         record, events = snapshot.records.get(run_id), [row.event for row in rows]
@@ -177,21 +171,19 @@ def _fold(context: VerifyContext, application: str, run_id: str, *, timed_out: b
 # --- what applications contribute
 
 
-def check_shares(context: VerifyContext) -> Findings:
+def check_shares(context: VerifyContext) -> Iterator[Inconsistency]:
     """What processes have of each application against what that says, in both directions."""
     storage, survey = context.storage, context.survey
-    for rows in counted(context.progress, "parts of processes", read_processes(storage)):
+    for rows in context.subjects("parts of processes", read_processes(storage)):
         for part in rows.parts.values():
             if part.seen and not survey.shares.meet(_digest_of(context, part)):
-                yield _outdated_share(context, rows.key, part.application)
-        yield None
+                yield from _outdated_share(context, rows.key, part.application)
     unmet = survey.shares.unmet()
-    for snapshot in all_applications(storage, context.progress) if unmet else ():
+    for snapshot in context.stoppable(all_applications(storage, context.progress)) if unmet else ():
         application, state = snapshot.application, snapshot.state
         for process, share in zip(state.contributions(application), _shares(application, state), strict=True):
             if share in unmet:
-                yield _outdated_share(context, process, application)
-        yield None
+                yield from _outdated_share(context, process, application)
 
 
 def _digest_of(context: VerifyContext, part: Part) -> int:
@@ -200,24 +192,24 @@ def _digest_of(context: VerifyContext, part: Part) -> int:
     return combined_digest(part.process, part.application, share, str(times))
 
 
-def _outdated_share(context: VerifyContext, process: str, application: str) -> Inconsistency | None:
+def _outdated_share(context: VerifyContext, process: str, application: str) -> Iterator[Inconsistency]:
     """Look once more at what a process has of an application, unless the publisher is told of it already."""
     storage, options = context.storage, context.publishing
     snapshot, rows = read_whole(storage, application, lenient=True), read_process(storage, process)
     state, stored = snapshot.state, rows.parts.get(application)
     if snapshot.lost:
-        return None  # its application is to be computed again first
+        return  # its application is to be computed again first
     marks = (mark for entry in read_queue(storage).entries for mark in entry.marks if entry.target == process)
     share = part_of(application, state, process, part_contents(application, state).get(process, PartContent()))
     is_same = stored is not None and _digest_of(context, stored) == _digest_of(context, share)
     if is_same or any(mark.application == application for mark in marks):
-        return None
+        return
     other_parts = [part for part in rows.parts.values() if part.application != application]
     loaded = {part.application: part.loaded(storage) for part in (*other_parts, share)}
     if stored is None and share in forgettable([*other_parts, share], options.now(), options.patience, loaded):
-        return None
+        return
     mark = Mark(kind=PROCESS_KIND, target=process, application=application, version=state.version)
-    return Inconsistency(
+    yield Inconsistency(
         kind=Kind.PART,
         subject=f"process {rows.entry.qualified_name or process}",
         description=f"has {'something else' if stored else 'nothing'} of application {application}",
@@ -235,11 +227,11 @@ def _take_again(context: VerifyContext, mark: Mark, stored: Part | None) -> str:
 # --- the archive
 
 
-def check_archive(context: VerifyContext) -> Findings:
+def check_archive(context: VerifyContext) -> Iterator[Inconsistency]:
     """The files of the archive, each with its index."""
     storage = context.storage
     files = (fact.name for fact in storage.blobs(ARCHIVE) if not is_index(fact.name))
-    for file in counted(context.progress, "files of the archive", files):
+    for file in context.subjects("files of the archive", files):
         try:
             problem = "" if read_index(storage, file) else "it has no index"
         except ArchiveMissing as error:
@@ -251,4 +243,3 @@ def check_archive(context: VerifyContext) -> Findings:
                 description=problem,
                 repair=lambda: "only a copy of the account has it",
             )
-        yield None

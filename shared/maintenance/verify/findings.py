@@ -1,15 +1,18 @@
 """What verify finds, how that is repaired, and what its checks work with."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from itertools import takewhile
+from typing import TypeVar
 
 from shared.applications.processor import ApplicationProcessor
 from shared.publishing.context import PublishContext
-from shared.reading.values import Progress, no_progress
+from shared.reading.values import Progress, counted, no_progress
 from shared.records.digest_set import DigestSet
 
+T = TypeVar("T")
 CHANGED = "it changed meanwhile, or can't be repaired: verify again"
 
 
@@ -60,10 +63,6 @@ class Inconsistency:
     reason: str = ""
 
 
-Findings = Iterator[Inconsistency | None]
-"""Inconsistencies, and None after each subject: there the caller may stop."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Survey:
     """Digests of what is stored and of what should be, eight bytes each; later checks ask for those of earlier."""
@@ -85,6 +84,14 @@ class VerifyContext(PublishContext):
     end_timeout: timedelta = timedelta(hours=6)
     progress: Progress = no_progress
     survey: Survey = field(default_factory=Survey)
+
+    def stoppable(self, subjects: Iterable[T]) -> Iterator[T]:
+        """The subjects of a check, until the command is stopped."""
+        return takewhile(lambda _: not self.publishing.stopped(), subjects)
+
+    def subjects(self, name: str, subjects: Iterable[T]) -> Iterator[T]:
+        """The same, with progress under this name."""
+        return self.stoppable(counted(self.progress, name, subjects))
 
     def is_recent(self, moment: datetime | None, wait: timedelta = timedelta()) -> bool:
         """Whether work on what happened then may still be in progress."""

@@ -8,12 +8,11 @@ from functools import partial
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.port import AssetKey, HeldProcess, Node, batches
 from shared.errors import ContentLost, WriteConflict
-from shared.maintenance.verify.findings import CHANGED, Findings, Inconsistency, Kind, VerifyContext
+from shared.maintenance.verify.findings import CHANGED, Inconsistency, Kind, VerifyContext
 from shared.publishing.context import remove_placeholders
 from shared.publishing.headers import Headers
 from shared.publishing.planning import InFlight, Plan, Planner, ProcessRows, current, read_process, read_processes
 from shared.publishing.resolution import resolved_entity
-from shared.reading.values import counted
 from shared.records.assets import read_assets
 from shared.records.digest_set import combined_digest, short
 from shared.records.ledger import LedgerEntry, ledger_entry, put_entry
@@ -55,13 +54,12 @@ class PlannedProcess:
         )
 
 
-def check_processes(context: VerifyContext) -> Findings:
+def check_processes(context: VerifyContext) -> Iterator[Inconsistency]:
     """Every process on record; one call to the catalog for each batch."""
-    for batch in batches(read_processes(context.storage), context.publishing.batch):
-        for process in counted(context.progress, "processes", _planned(context, batch)):
+    for batch in context.stoppable(batches(read_processes(context.storage), context.publishing.batch)):
+        for process in context.subjects("processes", _planned(context, batch)):
             yield from _unpublished(context, process)
             yield from _changed(context, process)
-            yield None
 
 
 def _planned(context: VerifyContext, batch: Sequence[ProcessRows]) -> list[PlannedProcess]:
@@ -161,14 +159,13 @@ def _publish_again(context: VerifyContext, corrected: LedgerEntry) -> str:
     return ""
 
 
-def check_catalog(context: VerifyContext) -> Findings:
+def check_catalog(context: VerifyContext) -> Iterator[Inconsistency]:
     """The processes of Throughline in the catalog."""
     for node in _nodes(context, "processes in the catalog", processes=True):
         name, key = node.qualified_name, process_key(node.qualified_name)
         if not context.survey.written.meet(short(key)):
             with suppress(ContentLost):
                 yield from _orphan(context, node, read_process(context.storage, key), name)
-        yield None
 
 
 def _orphan(context: VerifyContext, node: Node, rows: ProcessRows, name: str) -> Iterator[Inconsistency]:
@@ -186,7 +183,7 @@ def _orphan(context: VerifyContext, node: Node, rows: ProcessRows, name: str) ->
         )
 
 
-def check_placeholders(context: VerifyContext) -> Findings:
+def check_placeholders(context: VerifyContext) -> Iterator[Inconsistency]:
     """The placeholders of Throughline in the catalog. One that a contract promises waits for its first run."""
     for node in _nodes(context, "placeholders", processes=False):
         key = (node.type, node.qualified_name)
@@ -200,7 +197,6 @@ def check_placeholders(context: VerifyContext) -> Findings:
                     description="is a placeholder that no process uses",
                     repair=partial(_delete_placeholder, context, key),
                 )
-        yield None
 
 
 def _delete_placeholder(context: VerifyContext, key: AssetKey) -> str:
@@ -216,4 +212,4 @@ def _delete_placeholder(context: VerifyContext, key: AssetKey) -> str:
 def _nodes(context: VerifyContext, task_name: str, *, processes: bool) -> Iterator[Node]:
     """All of ours before any is removed, since the catalog's search answers page by page."""
     own_nodes = [node for node in context.catalog.ours() if node.is_process is processes]
-    return counted(context.progress, task_name, own_nodes)
+    return context.subjects(task_name, own_nodes)

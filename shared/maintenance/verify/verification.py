@@ -10,10 +10,10 @@ from dataclasses import replace
 from shared.errors import ContentLost, WriteConflict
 from shared.maintenance.publish_missing import publish_all
 from shared.maintenance.verify import applications, processes
-from shared.maintenance.verify.findings import Findings, Inconsistency, Survey, VerifyContext
+from shared.maintenance.verify.findings import Inconsistency, Survey, VerifyContext
 from shared.publishing.context import Published
 
-_CHECKS: tuple[tuple[Callable[[VerifyContext], Findings], bool], ...] = (
+_CHECKS: tuple[tuple[Callable[[VerifyContext], Iterator[Inconsistency]], bool], ...] = (
     (applications.check_letters, False),
     (applications.check_applications, False),
     (applications.check_archive, False),
@@ -25,23 +25,21 @@ _CHECKS: tuple[tuple[Callable[[VerifyContext], Findings], bool], ...] = (
 """Each check, and whether what earlier repairs queued is published before."""
 
 
-def verify(
-    context: VerifyContext, *, fix: bool = False, stopped: Callable[[], bool] = lambda: False
-) -> Iterator[Inconsistency | Published]:
+def verify(context: VerifyContext, *, fix: bool = False) -> Iterator[Inconsistency | Published]:
     """All inconsistencies, check by check, as they are found; with `fix` each is repaired at once, and what that queued
     is published before the catalog is read and at the end: counts of that come in between.
 
-    Ends once `stopped`. Raises StorageUnavailable, CatalogUnavailable or CatalogRefused; repairs made by then stay.
+    Ends once `stopped` of the options. Raises StorageUnavailable, CatalogUnavailable or CatalogRefused; repairs made by
+    then stay.
     """
     context = replace(context, survey=Survey())
     for check, after_publishing in _CHECKS:
         if fix and after_publishing:
             yield publish_all(context)[0]
         for inconsistency in check(context):
-            if inconsistency:
-                yield _repaired(inconsistency) if fix else inconsistency
-            elif stopped():
-                return
+            yield _repaired(inconsistency) if fix else inconsistency
+        if context.publishing.stopped():
+            return
     if fix:
         yield publish_all(context)[0]
 

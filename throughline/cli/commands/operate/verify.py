@@ -1,6 +1,7 @@
 """`throughline verify`: compare stored events, tables and catalog, and repair what is damaged."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -62,13 +63,13 @@ def _verify(parts: Worker, damages: list[Inconsistency], published: Published, *
         world = VerifyContext(
             storage=parts.storage,
             catalog=parts.catalog,
-            publishing=parts.publishing,
+            publishing=replace(parts.publishing, stopped=stop.is_set),
             processor=parts.processor,
             grace=parts.sweeping.grace,
             end_timeout=parts.sweeping.end_timeout,
             progress=seen_reading_bars,
         )
-        for outcome in maintenance_verify(world, fix=fix, stopped=stop.is_set):
+        for outcome in maintenance_verify(world, fix=fix):
             if isinstance(outcome, Inconsistency):
                 damages.append(outcome)
             else:
