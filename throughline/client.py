@@ -20,7 +20,7 @@ from shared.lineage.questions import LineageIndex
 from shared.lineage.steps import Direction, Lineage, lineage_of
 from shared.query.recorded_document import document_of_record, judged_record
 from shared.reading.processes import on_found_assets, recorded
-from shared.reading.reader import RecordReader
+from shared.reading.reader import wanted_events
 from shared.records.control import check_layout, settings_on_record
 from shared.reporting.run_report import run_report
 from shared.serving.requests import AS_OF, Request
@@ -105,7 +105,7 @@ class Client:
         """
         seen_runs: set[str] = set()
         storage = self._worker.storage
-        for record in RecordReader(storage=storage).events(RunFilter(job=job, since=since, before=before)):
+        for record in wanted_events(storage, RunFilter(job=job, since=since, before=before)):
             run_id, application = record.event.run_id, record.event.application
             if run_id not in seen_runs:
                 seen_runs.add(run_id)

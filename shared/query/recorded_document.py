@@ -18,7 +18,7 @@ from shared.publishing.context import PublishOptions
 from shared.publishing.planning import statement_of
 from shared.publishing.resolution import resolve_names
 from shared.reading.processes import RecordedProcess, recorded_processes
-from shared.reading.reader import RecordReader
+from shared.reading.reader import all_runs
 from shared.records.asset_record import AssetRecord
 from shared.records.assets import all_assets
 from shared.records.states import State
@@ -221,7 +221,7 @@ class _JobRuns:
 def failed_processes(storage: Storage) -> frozenset[str]:
     """The keys of the processes whose job's last run failed; a job is known by its name."""
     jobs: dict[str, _JobRuns] = {}
-    for run in RecordReader(storage=storage).runs():
+    for run in all_runs(storage):
         if run.state is State.RECEIVED or not run.job or run.last is None:
             continue
         job = jobs.setdefault(run.job, _JobRuns())

@@ -21,7 +21,7 @@ from uuid import UUID
 from shared.applications.partition import OpenApplication, archived_before, read_open, read_record, whole
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost
-from shared.events.archive import IndexedRun, lines_in, raw_of, read_index, stored_packed, unpacked
+from shared.events.archive import IndexedRun, lines_in, raw_of, read_index, unpacked
 from shared.events.archive_writer import CountedFile, counted_files, pending_batch
 from shared.events.stored_runs import ArchivedRun, RunFilter, StoredRun, runs_below, stored_runs
 from shared.openlineage.merging import stronger_end
@@ -54,8 +54,11 @@ from shared.storage_layout import (
 )
 
 
-def wanted_events(storage: Storage, run_filter: RunFilter, *, content: bool) -> Iterator[EventRecord]:
-    """The stored events that are wanted, ordered by hour, application and run."""
+def wanted_events(storage: Storage, run_filter: RunFilter, *, content: bool = False) -> Iterator[EventRecord]:
+    """The stored events that are wanted, ordered by hour, application and run, with their bytes where `content` is
+    asked for: a listing, the archive's indexes of these hours, and a point read for each run and hour. At most the
+    events of one run and hour are in memory. Raises StorageUnavailable and ArchiveMissing.
+    """
     for run in stored_runs(storage, run_filter):
         yield from events_of(storage, run, run_filter, content=content)
 
@@ -112,6 +115,14 @@ def home_record(storage: Storage, application: str, run_id: str) -> tuple[RunRec
     except ContentLost:
         return None, application
     return record, application
+
+
+def all_runs(storage: Storage, progress: Progress = no_progress) -> Iterator[RecordedRun]:
+    """All runs on record: one scan of `applications`; one application is in memory at a time. A run whose record is
+    damaged counts as not folded: `verify` finds it. Raises StorageUnavailable.
+    """
+    for application in all_applications(storage, progress):
+        yield from runs_of(application)
 
 
 def runs_of(snapshot: OpenApplication) -> Iterator[RecordedRun]:
@@ -190,8 +201,13 @@ _MADE_AT_TIME = 7
 """The version of UUIDs that begin with their time, in milliseconds (RFC 9562, 5.7)."""
 
 
-def locate_run(storage: Storage, run_id: str, application: str, progress: Progress) -> LocatedRun | None:
-    """A run with its events; None where nothing of it is stored."""
+def locate_run(
+    storage: Storage, run_id: str, progress: Progress = no_progress, *, application: str = ""
+) -> LocatedRun | None:
+    """One run with its events; None where nothing of it is stored. `application`: one that an event of it names; else
+    it is looked for, as the module says. Raises StorageUnavailable, ArchiveMissing, and ContentLost where the state of
+    its application can't be read.
+    """
     for applications, folders in _places(storage, run_id, application, progress):
         for place in sorted(applications):
             located = _run_in(storage, place, run_id, folders)
@@ -269,13 +285,14 @@ _DAY = len("2026-11-21")
 
 @dataclass(slots=True, kw_only=True)
 class ReceivedEvents:
-    """One reading of all events: first those with a blob, then those in the archive.
+    """One reading of every event that was acknowledged and is stored: first those with a blob, then those in the
+    archive, each once.
 
     `listed`: digests of the names of the blobs; `settled`: the batches whose blobs were deleted before the listing.
     """
 
     storage: Storage
-    progress: Progress
+    progress: Progress = no_progress
     listed: DigestSet = field(default_factory=DigestSet)
     settled: frozenset[str] = frozenset()
 
@@ -326,41 +343,3 @@ def _day(run: IndexedRun, blob: str) -> str:
         return blob[:_DAY].replace("/", "-")
     stamp = blob.rpartition("/")[2]
     return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordReader:
-    """Reads runs and events. Every method raises StorageUnavailable; those that read the archive raise ArchiveMissing
-    for a file that is missing or damaged.
-    """
-
-    storage: Storage
-
-    def runs(self, progress: Progress = no_progress) -> Iterator[RecordedRun]:
-        """All runs on record: one scan of `applications`; one application is in memory at a time. A run whose record is
-        damaged counts as not folded: `verify` finds it.
-        """
-        for application in all_applications(self.storage, progress):
-            yield from runs_of(application)
-
-    def run(self, run_id: str, progress: Progress = no_progress, *, application: str = "") -> LocatedRun | None:
-        """One run with its events; None where nothing of it is stored. `application`: one that an event of it names;
-        `shared/reading/reader.py` says how it is looked for without that. Raises ContentLost where the state of
-        its application can't be read.
-        """
-        return locate_run(self.storage, run_id, application, progress)
-
-    def events(self, run_filter: RunFilter, *, content: bool = False) -> Iterator[EventRecord]:
-        """The stored events that are wanted, ordered by hour, application and run, with their bytes where `content` is
-        asked for: a listing, the archive's indexes of these hours, and a point read for each run and hour. At most the
-        events of one run and hour are in memory.
-        """
-        return wanted_events(self.storage, run_filter, content=content)
-
-    def received(self, progress: Progress = no_progress) -> ReceivedEvents:
-        """Every event that was acknowledged and is stored, in blobs or the archive: each once."""
-        return ReceivedEvents(storage=self.storage, progress=progress)
-
-    def packed(self, blob: str) -> bytes | None:
-        """The gzip of an event, by the name that its blob has or had in `events`; None where it is not stored."""
-        return stored_packed(self.storage, blob)

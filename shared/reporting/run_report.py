@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from shared.applications.fold import CLOSED
 from shared.events.dead_letters import DISCARDED, UNUSABLE, DeadLetter, dead_letter
-from shared.reading.reader import RecordReader
+from shared.reading.reader import locate_run
 from shared.reading.values import EventRecord, Progress, RecordedRun, no_progress
 from shared.records.ledger import LedgerEntry, ledger_entry
 from shared.records.publish_queue import QueueEntry, read_queue
@@ -177,7 +177,7 @@ def run_report(
     """What became of this run; None where nothing of it is stored. `application`: one that an event of it names; where
     it is not known, it is looked for. Raises StorageUnavailable, ArchiveMissing and ContentLost.
     """
-    located = RecordReader(storage=storage).run(run_id, progress, application=application)
+    located = locate_run(storage, run_id, progress, application=application)
     if located is None:
         return None
     run, stored = located.run, located.events

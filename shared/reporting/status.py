@@ -20,7 +20,7 @@ from shared.model import Column, ColumnEdge, EdgeKind, Process
 from shared.publishing.planning import ProcessRows, read_process
 from shared.publishing.shadow import Shadow, held_back
 from shared.publishing.shadow import counted as summed
-from shared.reading.reader import RecordReader
+from shared.reading.reader import ReceivedEvents, all_runs
 from shared.reading.values import ArchivedEvents, Progress, ReceivedEvent, RecordedRun, counted, no_progress
 from shared.records.assets import all_assets
 from shared.records.digest_set import DigestSet, short
@@ -340,9 +340,8 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progr
     Runs are read before the queue and ledger that they point to, so that a run that is folded meanwhile is not found
     without its process. `seen` is called as the reading goes on. Raises StorageUnavailable.
     """
-    reader = RecordReader(storage=storage)
     runs = _Runs()
-    for run in reader.runs(seen):
+    for run in all_runs(storage, seen):
         runs.add(run)
     letters = {letter.digest: letter for letter in dead_letters(storage)}
     queue = read_queue(storage)
@@ -350,7 +349,7 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progr
     ledger = list(counted(seen, "processes", ledger_entries(storage)))
     processes = ProcessStates.of(ledger, queue.entries, held_processes)
     facts = _Known(runs=runs, letters=letters, processes=processes)
-    counts, received = _Counts(by=frozenset(by)), reader.received(seen)
+    counts, received = _Counts(by=frozenset(by)), ReceivedEvents(storage=storage, progress=seen)
     for event in received.stored():
         facts.count(counts, event)
     for events in received.archived(by_job=By.JOB in by):

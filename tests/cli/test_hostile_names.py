@@ -12,7 +12,7 @@ import pytest
 from shared.atlas.entities import ProcessEntity
 from shared.forwarding.rounds import mark_again
 from shared.openlineage.selection import EventFilter
-from shared.reading.reader import RecordReader
+from shared.reading.reader import all_runs
 from shared.settings.kinds import TextFile
 from shared.settings.values import ForwardSettings
 from shared.texts import visible, visible_lines
@@ -91,7 +91,7 @@ def parts() -> Parts:
         outputs=tuple(ends[:1]),
     )
     loaded_parts.catalog.write_processes([foreign_process], loaded_parts.catalog.find(ends))
-    runs = [(run.application, run.run_id) for run in RecordReader(storage=loaded_parts.storage).runs()]
+    runs = [(run.application, run.run_id) for run in all_runs(loaded_parts.storage)]
     mark_again(loaded_parts.storage, runs, datetime.now(UTC))
     rules, addresses = TextFile(place="forward.toml", text=FORWARD), (("m", "http://127.0.0.1:9"),)
     loaded_parts.worker = replace(loaded_parts.worker, forward_settings=ForwardSettings(rules=rules, targets=addresses))

@@ -18,7 +18,7 @@ import requests
 from shared.bootstrap import assemble
 from shared.errors import StorageUnavailable
 from shared.events.stored_runs import RunFilter
-from shared.reading.reader import RecordReader
+from shared.reading.reader import wanted_events
 from shared.records.control import Versions, note_versions
 from shared.reporting.status import status
 from shared.settings.reading import load
@@ -146,9 +146,7 @@ def test_new_runs_of_the_same_jobs_add_no_entity_and_write_nothing(up: Command) 
     storage = assemble(load(catalog=True, environment=world.environment)).storage
     status_before, calls = status(storage), ask_catalog(world)
     kept_events = tuple(
-        event_record.raw
-        for event_record in RecordReader(storage=storage).events(RunFilter(), content=True)
-        if event_record.raw
+        event_record.raw for event_record in wanted_events(storage, RunFilter(), content=True) if event_record.raw
     )
     for item in Replay(among=[Family(name="the demo's", events=kept_events)]).application():
         answer = requests.post(f"{world.receiver_url}/api/v1/lineage", data=item.raw, timeout=30)

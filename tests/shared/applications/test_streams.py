@@ -14,7 +14,7 @@ from shared.applications.state import RunRecord
 from shared.events.stored_runs import runs_below
 from shared.maintenance.replay import replay_application
 from shared.openlineage.decoding import Event, decode
-from shared.reading.reader import RecordReader
+from shared.reading.reader import locate_run
 from shared.reporting.status import status
 from shared.storage.memory import ScratchStorage
 from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS, StoredEvent
@@ -164,7 +164,7 @@ def test_the_record_of_a_stream_refers_to_a_bounded_number_of_archived_events() 
     assert len(record.archived) == 5
     assert record.earlier
     assert record.earlier.number == len(LONG_STREAM) - 5
-    located = RecordReader(storage=runtime.storage).run(run_id("stream"))
+    located = locate_run(runtime.storage, run_id("stream"))
     assert located
     assert len(located.events) == len(LONG_STREAM), "the archive has the others"
 

@@ -5,10 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from shared.events.archive import stored_packed
 from shared.events.stored_runs import RunFilter
 from shared.openlineage.decoding import decode
 from shared.reading.processes import recorded_processes
-from shared.reading.reader import RecordReader
+from shared.reading.reader import ReceivedEvents, all_runs, locate_run, wanted_events
 from shared.reading.values import LocatedRun
 from shared.records.states import State
 from shared.storage.memory import MemoryStorage
@@ -22,10 +23,6 @@ from tests.support.runtime import Runtime
 
 TIMED = "01a1fd8c-6900-7000-8000-00000000000a"
 """An id that tells its time: 2026-11-21 at 10:00 UTC."""
-
-
-def reader_of(runtime: Runtime) -> RecordReader:
-    return RecordReader(storage=runtime.storage)
 
 
 def after(*bodies: bytes) -> Runtime:
@@ -43,7 +40,7 @@ def test_runs_are_those_of_the_pure_core(seed: int) -> None:
     keys = {process.key for process in recorded}
     states = {State.CONTRIBUTED: "published", State.RECEIVED: "waiting"}
     located_run = {}
-    for run in reader_of(runtime).runs():
+    for run in all_runs(runtime.storage):
         state, reason = states.get(run.state, run.state.value), run.reason or None
         if run.state is State.CONTRIBUTED and not keys & {*run.standing}:
             state, reason = "skipped", NO_PROCESS
@@ -55,9 +52,8 @@ def test_runs_are_those_of_the_pure_core(seed: int) -> None:
 def test_a_single_run_is_as_among_all(seed: int) -> None:
     runtime = after(*history(seed))
     runtime.sweep(timedelta(days=2))  # the events of a run are in one application then
-    reader = reader_of(runtime)
-    for run in reader.runs():
-        located = reader.run(run.run_id)
+    for run in all_runs(runtime.storage):
+        located = locate_run(runtime.storage, run.run_id)
         assert located
         names = ("state", "reason", "end", "last", "job", "sender", "columns", "application", "standing")
         assert [getattr(located.run, name) for name in names] == [getattr(run, name) for name in names]
@@ -70,14 +66,13 @@ def test_events_are_found_wherever_they_lie(archived: bool) -> None:
     runtime = after(*bodies, event("open", "START", "15:00:00", inputs=["/a"], outputs=["/p"], application="app"))
     if archived:
         runtime.archive()
-    reader = reader_of(runtime)
-    records = list(reader.events(RunFilter(), content=True))
+    records = list(wanted_events(runtime.storage, RunFilter(), content=True))
     assert Counter(record.raw for record in records if record.event.run_id != run_id("open")) == Counter(bodies)
     places = {record.container for record in records if record.event.run_id == run_id("a")}
     assert places == {ARCHIVE if archived else EVENTS}
-    assert all(reader.packed(record.event.blob) for record in records)
+    assert all(stored_packed(runtime.storage, record.event.blob) for record in records)
     assert {record.job for record in records} == {"app.adaptive_spark_plan.out"}
-    located = reader.run(run_id("a"))
+    located = locate_run(runtime.storage, run_id("a"))
     assert located
     assert [record.event.type for record in located.events] == ["START", "COMPLETE"]
     assert (located.run.closed is not None) is archived
@@ -101,7 +96,7 @@ def test_an_event_is_received_once_while_it_is_being_archived() -> None:
 
     runtime.storage = Slow(storage)
     runtime.archive()
-    received = RecordReader(storage=storage).received()
+    received = ReceivedEvents(storage=storage)
     listed = [event.name for event in received.stored()]
     assert sorted(listed) == sorted(name for _, name, _ in blobs)
     for by_job in (False, True):
@@ -112,7 +107,7 @@ def test_an_event_is_received_once_while_it_is_being_archived() -> None:
 def test_what_stands_for_a_process_whose_staging_was_dropped() -> None:
     storage = MemoryStorage()
     consistent_world(storage, Runtime().catalog)
-    runs = {run.run_id: run for run in RecordReader(storage=storage).runs()}
+    runs = {run.run_id: run for run in all_runs(storage)}
     staging, final = runs[run_id("c")], runs[run_id("d")]
     assert (staging.state, staging.standing) == (State.CONTRIBUTED, ())
     assert len(staging.processes) == 1
@@ -121,7 +116,7 @@ def test_what_stands_for_a_process_whose_staging_was_dropped() -> None:
 
 
 def located(runtime: Runtime, run: str) -> LocatedRun:
-    located_run = reader_of(runtime).run(run)
+    located_run = locate_run(runtime.storage, run)
     assert located_run
     return located_run
 
@@ -141,11 +136,11 @@ def test_an_id_that_tells_its_time_saves_reading_all_applications() -> None:
     body = write("a", "app", "10:00", "/a")[1].replace(run_id("a").encode(), TIMED.encode())
     runtime = after(*(body for number in range(3) for body in write(f"r{number}", f"app{number}", "10:00", "/b")), body)
     watched = Watched(runtime.storage)
-    located_run = RecordReader(storage=watched).run(TIMED)
+    located_run = locate_run(watched, TIMED)
     assert located_run
     assert located_run.run.state is State.CONTRIBUTED
     assert watched.calls["scan"] == 0
-    assert RecordReader(storage=watched).run(run_id("nobody")) is None
+    assert locate_run(watched, run_id("nobody")) is None
     assert watched.calls["scan"] == 1
 
 
@@ -166,11 +161,11 @@ def test_a_run_whose_record_is_lost_is_left_out() -> None:
     runtime = after(*write("a", "app", "10:00", "/a"), *write("b", "app", "11:00", "/b"))
     (row,) = [row for row in runtime.storage.scan(APPLICATIONS) if row.key == f"run|{run_id('a')}"]
     runtime.storage.upsert(APPLICATIONS, type(row)(partition=row.partition, key=row.key, values={"blob": "lost"}))
-    assert {run.run_id for run in reader_of(runtime).runs()} == {run_id("b")}
+    assert {run.run_id for run in all_runs(runtime.storage)} == {run_id("b")}
 
 
 def test_nothing_is_known_of_what_never_arrived() -> None:
-    reader = reader_of(Runtime())
-    assert reader.run(run_id("a")) is None
-    assert reader.packed("2026/11/21/10/none.json.gz") is None
-    assert not [*reader.runs(), *reader.received().stored(), *reader.events(RunFilter())]
+    storage = Runtime().storage
+    assert locate_run(storage, run_id("a")) is None
+    assert stored_packed(storage, "2026/11/21/10/none.json.gz") is None
+    assert not [*all_runs(storage), *ReceivedEvents(storage=storage).stored(), *wanted_events(storage, RunFilter())]

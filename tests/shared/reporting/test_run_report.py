@@ -10,7 +10,7 @@ import pytest
 from shared.catalog.memory import MemoryCatalog
 from shared.events.archive import ArchiveMissing
 from shared.events.stored_runs import RunFilter
-from shared.reading.reader import RecordReader
+from shared.reading.reader import wanted_events
 from shared.records.publish_queue import QueueEntry
 from shared.records.states import State
 from shared.reporting.run_report import FORGOTTEN, HELD, NOT_PROCESSED, REPLACED, RunReport, run_report
@@ -31,7 +31,7 @@ def report(storage: MemoryStorage, run: str) -> RunReport:
 
 
 def states(storage: MemoryStorage) -> Counter[str]:
-    runs = {record.event.run_id for record in RecordReader(storage=storage).events(RunFilter())}
+    runs = {record.event.run_id for record in wanted_events(storage, RunFilter())}
     reports = [found_report for run in runs if (found_report := run_report(storage, run))]
     return Counter(event_report.state for found_report in reports for event_report in found_report.events)
 
@@ -128,10 +128,9 @@ def test_archived_events_are_found_with_their_content_job_and_state() -> None:
     runtime = Runtime()
     bodies = list(write("a", "app", "10:00", "/a"))
     runtime.run(*bodies)
-    reader = RecordReader(storage=runtime.storage)
-    contents_before = {record.event: record.raw for record in reader.events(RunFilter(), content=True)}
+    contents_before = {record.event: record.raw for record in wanted_events(runtime.storage, RunFilter(), content=True)}
     runtime.archive()
-    event_records_after = [*reader.events(RunFilter(job="app.adaptive*"), content=True)]
+    event_records_after = [*wanted_events(runtime.storage, RunFilter(job="app.adaptive*"), content=True)]
     assert {record.container for record in event_records_after} == {ARCHIVE}
     assert {record.event: record.raw for record in event_records_after} == contents_before
     assert {record.raw for record in event_records_after} == set(bodies)
@@ -162,12 +161,11 @@ OTHER_BYTES: dict[str, bytes] = {
 @pytest.mark.parametrize("body", OTHER_BYTES.values(), ids=OTHER_BYTES)
 def test_an_event_is_found_by_its_job_before_and_after_it_is_archived(body: bytes) -> None:
     runtime = Runtime()
-    reader = RecordReader(storage=runtime.storage)
     assert b"adaptive" in body
     runtime.run(body)
-    (event_record_before,) = reader.events(RunFilter())
+    (event_record_before,) = wanted_events(runtime.storage, RunFilter())
     runtime.archive()
-    (event_record_after,) = reader.events(RunFilter(job=event_record_before.job))
+    (event_record_after,) = wanted_events(runtime.storage, RunFilter(job=event_record_before.job))
     assert (event_record_after.container, event_record_after.job, event_record_after.event) == (
         ARCHIVE,
         event_record_before.job,
@@ -180,26 +178,25 @@ def test_an_event_is_found_by_its_job_before_and_after_it_is_archived(body: byte
 def test_a_damaged_archive_file_is_named(damage: Callable[[bytes], bytes]) -> None:
     """Earlier, the search for its events ended with `zlib.error`."""
     runtime = Runtime()
-    storage, reader = runtime.storage, RecordReader(storage=runtime.storage)
+    storage = runtime.storage
     runtime.run(*write("a", "app", "10:00", "/a"))
     runtime.archive()
-    (name,) = {record.blob for record in reader.events(RunFilter())}
+    (name,) = {record.blob for record in wanted_events(runtime.storage, RunFilter())}
     file = storage.get(ARCHIVE, name) or b""
     storage.delete_blob(ARCHIVE, name)
     storage.put_new(ARCHIVE, name, damage(file))
     with pytest.raises(ArchiveMissing, match=f"{ARCHIVE}/{name} is damaged .*restore it"):
-        list(reader.events(RunFilter(), content=True))
+        list(wanted_events(runtime.storage, RunFilter(), content=True))
 
 
 def test_events_are_found_by_a_glob_of_the_job() -> None:
     runtime = Runtime()
-    reader = RecordReader(storage=runtime.storage)
     runtime.post(*write("a", "app", "10:00", "/a"), event("b", "START", "11:00:00", application="app", job="app.other"))
-    assert [record.job for record in reader.events(RunFilter(job="app.o*"))] == ["app.other"]
-    assert [*reader.events(RunFilter(job="nothing*"))] == []
-    (record,) = reader.events(RunFilter(job="app.o*"))
+    assert [record.job for record in wanted_events(runtime.storage, RunFilter(job="app.o*"))] == ["app.other"]
+    assert [*wanted_events(runtime.storage, RunFilter(job="nothing*"))] == []
+    (record,) = wanted_events(runtime.storage, RunFilter(job="app.o*"))
     assert record.raw is None
-    content = next(iter(reader.events(RunFilter(job="app.o*"), content=True))).raw
+    content = next(iter(wanted_events(runtime.storage, RunFilter(job="app.o*"), content=True))).raw
     assert gzip.decompress(runtime.storage.get(EVENTS, record.blob) or b"") == content
 
 

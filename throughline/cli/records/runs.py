@@ -8,7 +8,7 @@ import typer
 
 from shared.events.stored_runs import RunFilter
 from shared.openlineage.decoding import run_id_of
-from shared.reading.reader import RecordReader
+from shared.reading.reader import all_runs, wanted_events
 from shared.reporting.status import By, status
 from shared.storage.port import Storage
 from shared.texts import suggestion, visible
@@ -43,9 +43,9 @@ def wanted_runs(*, since: str, before_text: str, job: str, run: str) -> RunFilte
 
 def known_run(storage: Storage, text: str) -> None:
     """End the command where no event of this run (its id as it was given) is stored."""
-    run_id, reader = wanted_run(text), RecordReader(storage=storage)
-    if next(reader.events(RunFilter(run_id=run_id)), None) is None:
-        alike = {run.run_id for run in reader.runs() if run.run_id[:_ALIKE] == run_id[:_ALIKE]}
+    run_id = wanted_run(text)
+    if next(wanted_events(storage, RunFilter(run_id=run_id)), None) is None:
+        alike = {run.run_id for run in all_runs(storage) if run.run_id[:_ALIKE] == run_id[:_ALIKE]}
         ignored = (
             f"`throughline events --ignored --run {visible(shlex.quote(text))}` shows whether the receiver ignored its"
             " events"

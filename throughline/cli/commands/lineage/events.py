@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shared.openlineage.selection import CHECK_APPLICATION
-from shared.reading.reader import RecordReader
+from shared.reading.reader import wanted_events
 from shared.reading.values import EventRecord
 from shared.reporting.ignored_events import find_ignored
 from shared.texts import visible
@@ -63,7 +63,7 @@ def events(
     storage = parts_of(context, home).storage
     with reported():
         content = bool(save or output)
-        stored = RecordReader(storage=storage).events(wanted_run_filter, content=content)
+        stored = wanted_events(storage, wanted_run_filter, content=content)
         event_records = find_ignored(storage, wanted_run_filter) if ignored else stored
         if not (job or run):
             event_records = (

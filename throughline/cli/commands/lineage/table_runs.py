@@ -3,7 +3,7 @@
 from operator import attrgetter
 
 from shared.events.stored_runs import RunFilter
-from shared.reading.reader import RecordReader
+from shared.reading.reader import wanted_events
 from shared.reading.values import EventRecord
 from shared.reporting.run_report import RunReport, run_report
 from shared.storage.port import Storage
@@ -22,7 +22,7 @@ def show_table_runs(storage: Storage, table: str, limit: int, *, wide: bool, as_
     """
     with reading_bars() as seen_reading_bars:
         last: dict[str, EventRecord] = {}
-        for record in RecordReader(storage=storage).events(RunFilter(), content=True):
+        for record in wanted_events(storage, RunFilter(), content=True):
             seen_reading_bars("events", 1)
             if writes(record.raw, table):
                 run_id = record.event.run_id

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from shared.events.archive import stored_packed
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.events.dead_letters import discard as events_discard
 from shared.maintenance.replay import LetterOutcome, replay_dead_letters
-from shared.reading.reader import RecordReader
 from shared.storage.port import Storage
 from shared.texts import suggestion, visible
 from throughline.cli.context.target import HOME, Home, parts_of, reported
@@ -87,7 +87,7 @@ def show(
     storage = parts_of(context, home).storage
     with reported():
         letter = _found(storage, letter_id)
-        compressed = RecordReader(storage=storage).packed(letter.blob)
+        compressed = stored_packed(storage, letter.blob)
     for name, value in letter_document(letter).items():
         if value is not None:
             text = value.isoformat() if isinstance(value, datetime) else value

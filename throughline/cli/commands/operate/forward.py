@@ -14,7 +14,7 @@ from shared.forwarding.outbox import TargetStatus, retry_dead_letters, statuses
 from shared.forwarding.rounds import Forwarded, ForwardOptions, mark_again, planned
 from shared.forwarding.rounds import forward as forward_round
 from shared.forwarding.rules import ForwardRules, parse_forward_rules
-from shared.reading.reader import RecordReader
+from shared.reading.reader import all_runs
 from shared.records.publish_queue import forward_marks
 from shared.records.states import State
 from throughline.cli.context.target import HOME, Home, parts_of, reported
@@ -113,7 +113,7 @@ def _queue_again(parts: Worker, rules: ForwardRules, start: datetime | None, *, 
         with reported("Runs that were marked are sent: start it again for the others"), reading_bars() as progress:
             runs = (
                 (run.application, run.run_id)
-                for run in RecordReader(storage=parts.storage).runs(progress)
+                for run in all_runs(parts.storage, progress)
                 if run.state is State.CONTRIBUTED and run.last and run.last >= start
             )
             number += mark_again(parts.storage, runs, now)
