@@ -13,6 +13,7 @@ written, unchanged processes are not sent. So it may be stopped and started agai
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from shared.atlas.entities import process_entity
 from shared.catalog.port import batches
@@ -26,13 +27,14 @@ from shared.publishing.shadow import leave_shadow_mode
 from shared.publishing.writing import CatalogWriter
 from shared.records.control import Checkpoint
 from shared.records.ledger import LedgerEntry, ledger_entries, ledger_entry, request_rewrite
-from shared.records.publish_queue import QueueEntry, enqueue, present_pause, read_queue
+from shared.records.publish_queue import PublishQueue, QueueEntry, enqueue, read_queue
 from shared.records.states import LedgerState
 from shared.storage.port import Storage
 from shared.storage_layout import QUEUE_PARTITION, SHADOW, process_key
 from shared.translation.aggregate import published, with_excluded
 
-_CHECKPOINT = Checkpoint(name="publish", position=str)
+MISSING = Checkpoint(name="publish", position=str)
+"""The process (by key) after which it continues."""
 _OTHERS = 1.0
 """Seconds between looks at whether another publisher has finished."""
 _MAX_FAILURES = 20
@@ -63,18 +65,13 @@ def plan_missing(storage: Storage, options: PublishOptions) -> MissingPlan:
     """How much there is to do. Writes nothing, and does not call the catalog."""
     held_back = 0 if options.shadow else sum(1 for _ in storage.partition(SHADOW, QUEUE_PARTITION))
     number_written = sum(1 for _ in _written(storage, ""))
-    return MissingPlan(waiting=held_back + _waiting(storage, options), written=number_written)
+    return MissingPlan(waiting=held_back + _number_due(read_queue(storage), options.now()), written=number_written)
 
 
 def missing_entries(context: PublishContext) -> Iterator[tuple[int, Sequence[LedgerEntry]]]:
     """For each batch: how many were looked up, and the entries that the ledger has as written and the catalog lacks."""
     for batch in batches(_written(context.storage, ""), context.publishing.batch):
         yield len(batch), _missing(context, batch)
-
-
-def last_process(storage: Storage) -> str | None:
-    """The process (by key) after which the last one continues; None when it finished."""
-    return _CHECKPOINT.load(storage)
 
 
 def publish_all(context: PublishContext) -> tuple[Published, int]:
@@ -110,11 +107,11 @@ def publish_missing(
 
     Waits while the catalog throttles or publishing pauses. Raises CatalogUnavailable when that lasts too long,
     WriteConflict also while publishing is held back, CatalogRefused and StorageUnavailable: what was written is on
-    record, and `last_process` is where to continue.
+    record, and `MISSING` is where to continue.
     """
     storage, options = context.storage, context.publishing
     work = _Work(context=context, progress=progress, wait=wait)
-    _CHECKPOINT.save(storage, last_written)
+    MISSING.save(storage, last_written)
     if not last_written:
         leave_shadow_mode(storage, options)
         work.publish()
@@ -129,9 +126,9 @@ def publish_missing(
             work.publish()
         if options.stopped():
             break
-        _CHECKPOINT.save(storage, batch[-1].process)
+        MISSING.save(storage, batch[-1].process)
     else:
-        _CHECKPOINT.clear(storage)
+        MISSING.clear(storage)
     return work.so_far
 
 
@@ -145,13 +142,24 @@ class _Work:
     so_far: MissingPublished = field(default_factory=MissingPublished)
 
     def publish(self) -> None:
-        """Publish all that is due, session by session; waits for another publisher and for the catalog."""
+        """Publish all that is due, session by session; waits for another publisher, for the catalog, and while
+        publishing pauses. Raises WriteConflict where it is held back until another command has ended.
+        """
         options = self.context.publishing
         failure_streak, earlier = 0, -1
-        self._rest()
-        while (waiting := _waiting(self.context.storage, options)) and not options.stopped():
+        while not options.stopped():
+            queue, now = read_queue(self.context.storage), options.now()
+            if queue.held:
+                raise WriteConflict(f"Publishing is held back: {queue.held}", after=60)
+            if queue.paused and now < queue.paused:
+                self._say(queue.why)
+                self.wait(min((queue.paused - now).total_seconds(), _OTHERS))
+                continue
+            waiting = _number_due(queue, now)
+            if not waiting:
+                return
             total = self.so_far.published
-            noting = replace(options, note=lambda now: self._note(total, now))  # noqa: B023 - called within this turn only
+            noting = replace(options, note=lambda counts: self._note(total, counts))  # noqa: B023 - called within this turn only
             published = Publisher(context=replace(self.context, publishing=noting)).publish()
             self._note(total, published)
             if published.error:
@@ -161,7 +169,6 @@ class _Work:
             elif waiting == earlier and not published.progress:
                 self.wait(_OTHERS)
             earlier = waiting
-            self._rest()
 
     def missing_of(self, batch: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
         """The entries of a batch that the catalog lacks; waits for the catalog."""
@@ -190,24 +197,10 @@ class _Work:
     def _say(self, waited: str) -> None:
         self.progress(replace(self.so_far, waited=waited))
 
-    def _rest(self) -> None:
-        """Wait while publishing pauses. Raises WriteConflict where it is held back until another command has ended."""
-        options = self.context.publishing
-        while not options.stopped():
-            if hold_reason := read_queue(self.context.storage).held:
-                raise WriteConflict(f"Publishing is held back: {hold_reason}", after=60)
-            until, reason = present_pause(self.context.storage)
-            seconds_left = (until - options.now()).total_seconds() if until else 0.0
-            if seconds_left <= 0:
-                return
-            self._say(reason)
-            self.wait(min(seconds_left, _OTHERS))
 
-
-def _waiting(storage: Storage, options: PublishOptions) -> int:
-    """How many queue entries are due; those that the catalog refused even in a call of their own wait longer."""
-    now = options.now()
-    return sum(entry.due <= now and not entry.isolated for entry in read_queue(storage).entries)
+def _number_due(queue: PublishQueue, now: datetime) -> int:
+    """How many entries are due; those that the catalog refused even in a call of their own wait longer."""
+    return sum(entry.due <= now and not entry.isolated for entry in queue.entries)
 
 
 def _written(storage: Storage, last_written: str) -> Iterator[LedgerEntry]:

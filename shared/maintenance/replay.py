@@ -199,12 +199,7 @@ class ReplayPosition:
     after: str = ""
 
 
-_CHECKPOINT = Checkpoint(name="replay", position=ReplayPosition)
-
-
-def last_position(storage: Storage) -> ReplayPosition | None:
-    """Where the last replay stopped; None when it finished."""
-    return _CHECKPOINT.load(storage)
+REPLAY = Checkpoint(name="replay", position=ReplayPosition)
 
 
 def replay(
@@ -214,10 +209,10 @@ def replay(
     dead letters.
 
     Ends once `stopped`. The position is saved at the start, every hundred applications and when stopped, and deleted at
-    the end. Raises StorageUnavailable; `last_position` then is where to go on.
+    the end. Raises StorageUnavailable; `REPLAY` then is where to go on.
     """
     storage, position = processor.storage, begin
-    etag = _CHECKPOINT.save(storage, begin)
+    etag = REPLAY.save(storage, begin)
     letters: dict[str, list[DeadLetter]] = {}
     for letter in dead_letters(storage):
         if letter.place:
@@ -225,13 +220,13 @@ def replay(
     number = 0
     for folder, application, runs in wanted_applications(storage, begin):
         if stopped():
-            _CHECKPOINT.save(storage, position)
+            REPLAY.save(storage, position)
             return
         yield from _replay_all_of(processor, application, runs, letters.pop(application, []))
         position, number = replace(position, after=folder), number + 1
         if number % _SAVE_EVERY == 0:
-            etag = _CHECKPOINT.save(storage, position)
-    _CHECKPOINT.clear(storage, etag)  # unless another replay has begun since
+            etag = REPLAY.save(storage, position)
+    REPLAY.clear(storage, etag)  # unless another replay has begun since
 
 
 def wanted_applications(storage: Storage, begin: ReplayPosition) -> Iterator[tuple[str, str, tuple[StoredRun, ...]]]:

@@ -199,12 +199,7 @@ class AllPosition:
     is_held: bool = False
 
 
-_CHECKPOINT = Checkpoint(name="replay-all", position=AllPosition)
-
-
-def last_place(storage: Storage) -> AllPosition | None:
-    """Where the last replay of everything stopped; None when it finished."""
-    return _CHECKPOINT.load(storage)
+REPLAY_ALL = Checkpoint(name="replay-all", position=AllPosition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,27 +244,27 @@ def replay_all(
 ) -> Iterator[ReplayedApplication]:
     """Compute all applications, lazily, and publish what is finished. `begin`: where an earlier one stopped.
 
-    Ends once `stopped`; then, and after a crash, `last_place` is where to continue. What is not published at the end is
+    Ends once `stopped`; then, and after a crash, `REPLAY_ALL` is where to continue. What is not published at the end is
     in the publish queue. Raises StorageUnavailable and ArchiveMissing.
     """
     storage = processor.storage
     position = begin or AllPosition(is_held=_is_empty(storage))
-    _CHECKPOINT.save(storage, position)
+    REPLAY_ALL.save(storage, position)
     if position.is_held:
         hold_publishing(storage, _HELD)
     SWEEP.clear(storage)  # the next sweep looks at all folders
     work = _Work(context=context, processor=processor, stored=stored, is_held=position.is_held)
     for number, application in enumerate(stored.in_order(position.after), start=1):
         if stopped():
-            _CHECKPOINT.save(storage, position)
+            REPLAY_ALL.save(storage, position)
             return
         yield work.replay(application)
         position = replace(position, after=application.place)
         if number % _SAVE_EVERY == 0:
-            _CHECKPOINT.save(storage, position)
+            REPLAY_ALL.save(storage, position)
     release_publishing(storage)
     note_versions(storage)
-    _CHECKPOINT.clear(storage)
+    REPLAY_ALL.clear(storage)
 
 
 def _is_empty(storage: Storage) -> bool:

@@ -19,7 +19,7 @@ from shared.bootstrap_receiver import receiver_storage
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.events.dead_letters import DeadLetter, dead_letters
-from shared.maintenance.replay import last_position
+from shared.maintenance.replay import REPLAY
 from shared.naming.names import BUILT_IN
 from shared.publishing.context import PublishOptions
 from shared.settings.reading import load
@@ -353,7 +353,7 @@ def test_ctrl_c_stops_after_the_current_run_and_resume_continues() -> None:
     assert "in the hour 2026-11-21 12:00 UTC" in stopped_result.output
     assert "Traceback" not in stopped_result.output
     assert settled == [run_id(f"app{number}") for number in range(3)]
-    stop = last_position(storage.real)
+    stop = REPLAY.load(storage.real)
     assert stop
     assert stop.wanted.since == datetime(2026, 11, 21, tzinfo=UTC)
     resumed_result = run("replay", "--resume")

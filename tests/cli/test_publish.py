@@ -9,7 +9,7 @@ import pytest
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import HeldProcess
 from shared.errors import CatalogUnavailable
-from shared.maintenance.publish_missing import last_process, publish_missing
+from shared.maintenance.publish_missing import MISSING, publish_missing
 from tests.support.cli import Parts
 from tests.support.events import write
 from tests.support.other_catalogs import catalog_with_other_guids
@@ -58,7 +58,7 @@ def test_a_stopped_one_is_resumed(parts: Parts) -> None:
     reports: list[object] = []
     options = replace(parts.worker.publishing, stopped=lambda: len(reports) > 1)
     publish_missing(context_of(parts.storage, parts.worker.catalog, options), progress=reports.append)
-    assert last_process(parts.storage) is not None
+    assert MISSING.load(parts.storage) is not None
     result = parts.run("publish", "--missing", "--resume")
     assert result.exit_code == 0
     assert json.loads(parts.run("publish", "--missing", "--plan", "--json").output)["missing"] == 0

@@ -11,8 +11,8 @@ from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog, HeldAsset, HeldProcess
 from shared.errors import CatalogUnavailable, WriteConflict
 from shared.maintenance.publish_missing import (
+    MISSING,
     MissingPublished,
-    last_process,
     missing_entries,
     plan_missing,
     publish_missing,
@@ -55,7 +55,7 @@ def test_waiting_processes_are_written_and_the_reported_counts_add_up() -> None:
     assert len(catalog.processes) == PROCESSES
     assert [report.published.written for report in reports] == sorted(report.published.written for report in reports)
     assert {10, 20, PROCESSES} <= {report.published.written for report in reports}, "reported after each call"
-    assert last_process(storage) is None
+    assert MISSING.load(storage) is None
     writes = catalog.writes
     assert publish_missing(context_of(storage, catalog, small(clock))).published.progress == 0
     assert catalog.writes == writes
@@ -102,13 +102,13 @@ def test_a_backfill_stopped_anywhere_continues_there(stop_after: int) -> None:
     catalog = catalog_with_other_guids()
     stopping = replace(small(clock), stopped=lambda: len(reports) >= stop_after)
     first = publish_missing(context_of(storage, catalog, stopping), progress=reports.append)
-    last_process_after = last_process(storage)
+    last_process_after = MISSING.load(storage)
     assert (last_process_after is None) == (len(reports) < stop_after)
     publish(storage, catalog, small(clock))
     second = publish_missing(context_of(storage, catalog, small(clock)), last_written=last_process_after or "")
     assert len(catalog.processes) == PROCESSES + 12
     assert first.looked + second.looked <= PROCESSES + 12 + 10, "what was looked for is not looked for again"
-    assert last_process(storage) is None
+    assert MISSING.load(storage) is None
 
 
 class Quota(MemoryCatalog):
@@ -182,7 +182,7 @@ def test_a_rebuild_that_holds_publishing_back_ends_the_backfill_and_nothing_is_l
         hold_publishing(storage, "the tables are being rebuilt")
     with pytest.raises(WriteConflict, match="Publishing is held back: the tables are being rebuilt"):
         publish_missing(context_of(storage, catalog, small(clock)), wait=wait)
-    assert (len(waits), last_process(storage), catalog.writes) == (begins, "", 0)
+    assert (len(waits), MISSING.load(storage), catalog.writes) == (begins, "", 0)
     release_publishing(storage)
     resume_publishing(storage)
     assert publish_missing(context_of(storage, catalog, small(clock))).published.written == PROCESSES
@@ -201,7 +201,7 @@ def test_a_catalog_that_stays_unavailable_ends_the_backfill_and_nothing_is_lost(
 
     with pytest.raises(CatalogUnavailable, match="no answer"):
         publish_missing(context_of(storage, Away(), small(clock)), wait=wait)
-    assert last_process(storage) == ""
+    assert MISSING.load(storage) == ""
     assert len(read_queue(storage).entries) == PROCESSES
     clock.at += timedelta(hours=7)
     catalog: Catalog = MemoryCatalog()

@@ -16,12 +16,12 @@ from shared.events.dead_letters import dead_letters, discard
 from shared.events.stored_runs import RunFilter, prefixes, stored_runs
 from shared.maintenance.publish_missing import publish_all
 from shared.maintenance.replay import (
+    REPLAY,
     LetterOutcome,
     ReplayedApplication,
     ReplayedLetter,
     ReplayOutcome,
     ReplayPosition,
-    last_position,
     replay,
     wanted_applications,
 )
@@ -168,12 +168,12 @@ def test_a_stopped_replay_continues_after_its_last_application() -> None:
         assert isinstance(replayed_item, ReplayedApplication)
         taken_applications.append(replayed_item.application)
     assert taken_applications == [run_id("app20"), run_id("app21")]
-    stop = last_position(runtime.storage)
+    stop = REPLAY.load(runtime.storage)
     assert stop
     assert stop.wanted == wanted_run_filter
     assert stop.after == f"2026/11/21/10/{run_id('app21')}/{run_id('r21')}"
     assert list(replayed(runtime, stop)) == [run_id("app22")]
-    assert last_position(runtime.storage) is None
+    assert REPLAY.load(runtime.storage) is None
 
 
 def test_an_outage_of_storage_leaves_a_checkpoint() -> None:
@@ -193,7 +193,7 @@ def test_an_outage_of_storage_leaves_a_checkpoint() -> None:
         taken_applications.extend(
             outcome.application for outcome in outcomes if isinstance(outcome, ReplayedApplication)
         )
-    stop = last_position(runtime.storage)
+    stop = REPLAY.load(runtime.storage)
     assert stop
     assert f"/{taken_applications[99]}/" in stop.after
     assert len(replayed(runtime, stop)) == 50
@@ -208,7 +208,7 @@ def test_a_replay_that_begins_during_another_keeps_its_own_checkpoint() -> None:
     second = replay(runtime.processor, ReplayPosition(wanted=other))
     next(second)
     assert len(list(first)) == 2
-    stop = last_position(runtime.storage)
+    stop = REPLAY.load(runtime.storage)
     assert stop
     assert stop.wanted == other
 

@@ -14,7 +14,7 @@ from shared.catalog.memory import MemoryCatalog
 from shared.events.archive import Line, member_of
 from shared.events.dead_letters import dead_letters
 from shared.maintenance.publish_missing import publish_all
-from shared.maintenance.replay_all import AllPlan, convert, inventory, last_place, plan_all, replay_all
+from shared.maintenance.replay_all import REPLAY_ALL, AllPlan, convert, inventory, plan_all, replay_all
 from shared.publishing.planning import read_processes
 from shared.records.control import Versions, note_versions, stored_versions
 from shared.records.publish_queue import read_queue
@@ -111,7 +111,7 @@ def compute_all(runtime: Runtime, storage: Any = None) -> None:
     """Compute everything, in a process of its own, and publish."""
     storage = storage or runtime.storage
     worker = Runtime(storage=storage, catalog=runtime.catalog, now=runtime.now, closing=runtime.closing)
-    begin = last_place(storage)
+    begin = REPLAY_ALL.load(storage)
     for _ in convert(storage):
         pass
     for _ in replay_all(worker.context, worker.processor, inventory(storage), begin):

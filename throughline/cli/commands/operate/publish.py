@@ -7,9 +7,9 @@ import typer
 
 from shared.bootstrap import Worker
 from shared.maintenance.publish_missing import (
+    MISSING,
     MissingPlan,
     MissingPublished,
-    last_process,
     missing_entries,
     plan_missing,
     publish_missing,
@@ -51,7 +51,7 @@ def publish(
         if plan:
             _show_plan(parts, as_json=as_json)
             return
-        last_process_after = last_process(parts.storage) if resume else ""
+        last_process_after = MISSING.load(parts.storage) if resume else ""
         if last_process_after is None:
             fail("none was stopped, so there is nothing to resume: leave out --resume", code=2)
         if not missing:
@@ -99,7 +99,7 @@ def _stage(now: MissingPublished, todo: MissingPlan) -> tuple[str, int, int]:
 
 
 def _report(parts: Worker, outcome: MissingPublished, *, as_json: bool) -> None:
-    is_stopped = last_process(parts.storage) is not None
+    is_stopped = MISSING.load(parts.storage) is not None
     published = outcome.published
     if as_json:
         print_json({**asdict(outcome), "stopped": is_stopped})

@@ -11,21 +11,21 @@ import typer
 from shared.bootstrap import Worker
 from shared.events.dead_letters import dead_letters
 from shared.maintenance.replay import (
+    REPLAY,
     LetterOutcome,
     ReplayedLetter,
     ReplayOutcome,
     ReplayPosition,
-    last_position,
     wanted_applications,
 )
 from shared.maintenance.replay import replay as replay_selection
 from shared.maintenance.replay_all import (
+    REPLAY_ALL,
     AllPosition,
     Inventory,
     convert,
     inventory,
     is_of_before,
-    last_place,
     plan_all,
     replay_all,
 )
@@ -86,7 +86,7 @@ def replay(
         if everything:
             is_whole = _everything(parts, plan=plan, resume=resume)
         else:
-            begin = last_position(parts.storage) if resume else ReplayPosition(wanted=wanted_run_filter)
+            begin = REPLAY.load(parts.storage) if resume else ReplayPosition(wanted=wanted_run_filter)
             if begin is None:
                 fail("no replay was stopped, so there is nothing to resume: leave out --resume", code=2)
             if run:
@@ -135,7 +135,7 @@ def _replay(parts: Worker, begin: ReplayPosition) -> bool:
     is_whole = _report(parts.storage, outcomes, number_kept, began)
     if letters:
         out.print("dead letters: " + ", ".join(f"{number:,} {outcome}" for outcome, number in letters.items()))
-    if stop.is_set() and (here := last_position(parts.storage)):
+    if stop.is_set() and (here := REPLAY.load(parts.storage)):
         end_stopped(f"{_place(here)}. What was computed is published; `throughline replay --resume` continues")
     return publish_and_report(parts) and is_whole and not set(letters) - {LetterOutcome.USED}
 
@@ -164,7 +164,7 @@ def _place(position: ReplayPosition) -> str:
 
 def _everything(parts: Worker, *, plan: bool, resume: bool) -> bool:
     storage = parts.storage
-    begin = last_place(storage) if resume else None
+    begin = REPLAY_ALL.load(storage) if resume else None
     if resume and begin is None:
         fail("no replay of everything was stopped: leave out --resume", code=2)
     if is_of_before(storage) and plan:
@@ -199,6 +199,6 @@ def _compute(parts: Worker, stored: Inventory, begin: AllPosition | None) -> boo
             number_kept += replayed.kept
             update(advance=1)
     is_whole = _report(parts.storage, outcomes, number_kept, began)
-    if last_place(parts.storage):
+    if REPLAY_ALL.load(parts.storage):
         end_stopped("`throughline replay --all --resume` continues; until then only finished processes are published")
     return publish_and_report(parts) and is_whole
