@@ -12,6 +12,8 @@ folded together for this: `companions` names those that are missing.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import reduce
+from typing import Any
 
 from msgspec import structs
 
@@ -25,7 +27,7 @@ from shared.applications.state import (
     content_digest,
     is_declared,
 )
-from shared.model import Span
+from shared.model import RunLineage, Span
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.merging import fold as condensed
 from shared.openlineage.merging import stronger_end
@@ -84,86 +86,83 @@ def fold(
     an execution ended long before others that are folded, and returns the records of all runs. `own_events`: events of
     the application's own run that are not folded yet; their times count already.
     """
-    work = _Fold(runs=runs, draft=Draft(application=application, previous=state), names=names, all_records=all_records)
-    return work.fold(tuple(own_events))
+    draft = Draft(application=application, previous=state)
+    work = _Fold(runs=runs, draft=draft, all_records=all_records)
+    single_runs = work.single_runs()
+    at_once = draft.ended_at_once({run_id: run.record for run_id, run in runs.items()}, work.executions, all_records)
+    if companions := at_once - runs.keys():
+        return Folded(
+            state=state, records={}, processes=frozenset(), assets=frozenset(), errors={}, companions=companions
+        )
+    for run_id, run in runs.items():
+        if run.record and not run.record.closed:
+            draft.take_out(run_id, run.record)
+    draft.note_executions(work.executions)
+    merged = work.with_plans(single_runs, at_once)
+    stated = {run_id: application_facts_of(run) for run_id, run in merged.items()}
+    ended_runs = {run_id: run for run_id, run in merged.items() if run.counts or runs[run_id].is_timed_out}
+    own_facts = {run_id: stated[run_id] for run_id in ended_runs if stated[run_id] != NO_APPLICATION_FACTS}
+    facts = work.facts(own_facts)
+    contexts = {run_id: RunContext(facts=facts | stated[run_id], names=names) for run_id in merged}
+    work.note_batches(ended_runs, contexts)
+    number = state.runs + sum(run.record is None for run in runs.values())
+    stale = {*state.stale, *draft.runs_with_other_batches(merged)}
+    if facts != state.facts and number > len(runs):
+        stale |= {run_id for run_id, run in all_records().items() if not (run.home or run.closed)}
+    records: dict[str, RunRecord] = {}
+    for run_id in runs:
+        record = work.record(run_id, single_runs.get(run_id), merged.get(run_id), own_facts.get(run_id))
+        if run_id in merged and run_id not in work.errors:
+            merged_run, context = merged[run_id], contexts[run_id]
+            try:
+                sourceless = names_no_source(merged_run)
+                if sourceless:
+                    context = structs.replace(context, batches=enclosing_batches(draft.batches.values(), merged_run))
+                outcome = translate(merged_run, context, timed_out=record.timed_out)
+                record = work.put_in(merged_run, context, outcome, record, sourceless=sourceless)
+            except UNUSABLE as error:
+                work.errors[run_id] = error
+                draft.batches.pop(run_id, None)
+                record = structs.replace(record, verdict=State.DEAD, reason=_reason(error))
+        records[run_id] = record
+    next_state = structs.replace(
+        draft.state(),
+        version=state.version + 1,
+        facts=facts,
+        active=max(
+            [*([state.active] if state.active else []), *(run.last for run in single_runs.values())], default=None
+        ),
+        runs=number,
+        closed=None if any(runs[run].record is None and not records[run].closed for run in runs) else state.closed,
+        stale=tuple(sorted(stale - runs.keys())),
+        **_own_times(application, state, records.get(application), own_events),
+    )
+    processes, shares = draft.changes(next_state)
+    return Folded(
+        state=structs.replace(next_state, shares=shares),
+        records=records,
+        processes=frozenset(processes),
+        assets=frozenset(draft.changed_assets),
+        errors=work.errors,
+    )
 
 
 @dataclass(slots=True, kw_only=True)
 class _Fold:
-    """One fold at work. `executions`: what tells the runs' executions apart; `joined`: by run of a plan, the run with
-    which the plan counts; `closed_out`: runs whose plan, or whose listener's run, was closed before they came, and
-    when.
+    """The steps of one fold, and what they share. `executions`: what tells the runs' executions apart; `joined`: by run
+    of a plan, the run with which the plan counts; `closed_out`: runs whose plan, or whose listener's run, was closed
+    before they came, and when.
     """
 
     runs: Mapping[str, RunInput]
     draft: Draft
-    names: Names
     all_records: AllRecords
     executions: dict[str, Execution] = field(default_factory=dict)
     joined: dict[str, str] = field(default_factory=dict)
     closed_out: dict[str, datetime] = field(default_factory=dict)
     errors: dict[str, Exception] = field(default_factory=dict)
 
-    def fold(self, own_events: tuple[StoredEvent, ...]) -> Folded:
-        runs, draft, state = self.runs, self.draft, self.draft.previous
-        single_runs = self._single_runs()
-        at_once = draft.ended_at_once(
-            {run_id: run.record for run_id, run in runs.items()}, self.executions, self.all_records
-        )
-        if companions := at_once - runs.keys():
-            return Folded(
-                state=state,
-                records={},
-                processes=frozenset(),
-                assets=frozenset(),
-                errors={},
-                companions=companions,
-            )
-        number = state.runs + sum(run.record is None for run in runs.values())
-        for run_id, run in runs.items():
-            if run.record and not run.record.closed:
-                draft.take_out(run_id, run.record)
-        draft.note_executions(self.executions)
-        merged = self._with_plans(single_runs, at_once)
-        ended_runs = {run_id: run for run_id, run in merged.items() if run.counts or runs[run_id].is_timed_out}
-        facts = self._facts(ended_runs)
-        stale = set(state.stale)
-        if facts != state.facts and number > len(runs):
-            stale |= {run_id for run_id, run in self.all_records().items() if not (run.home or run.closed)}
-        contexts = {
-            run_id: RunContext(facts=facts | application_facts_of(run), names=self.names)
-            for run_id, run in merged.items()
-        }
-        self._note_batches(ended_runs, contexts)
-        stale |= draft.runs_with_other_batches(merged)
-        records = {
-            run_id: self._record(run_id, run, single_runs.get(run_id), merged.get(run_id), contexts)
-            for run_id, run in runs.items()
-        }
-        state = structs.replace(
-            draft.state(),
-            version=state.version + 1,
-            facts=facts,
-            active=max(
-                [*([state.active] if state.active else []), *(run.last for run in single_runs.values())], default=None
-            ),
-            runs=number,
-            closed=None
-            if any(run.record is None and not records[run_id].closed for run_id, run in runs.items())
-            else state.closed,
-            stale=tuple(sorted(stale - runs.keys())),
-        )
-        state = self._with_own_times(state, records, own_events)
-        processes, shares = draft.changes(state)
-        return Folded(
-            state=structs.replace(state, shares=shares),
-            records=records,
-            processes=frozenset(processes),
-            assets=frozenset(draft.changed_assets),
-            errors=self.errors,
-        )
-
-    def _single_runs(self) -> dict[str, MergedRun]:
+    def single_runs(self) -> dict[str, MergedRun]:
         """The runs, each of its own events."""
         merged: dict[str, MergedRun] = {}
         for run_id, run in self.runs.items():
@@ -180,7 +179,7 @@ class _Fold:
                 self.executions[run_id] = execution
         return merged
 
-    def _with_plans(self, single_runs: Mapping[str, MergedRun], at_once: frozenset[str]) -> dict[str, MergedRun]:
+    def with_plans(self, single_runs: Mapping[str, MergedRun], at_once: frozenset[str]) -> dict[str, MergedRun]:
         """The runs, each with the plan that is joined to it. What was closed first counts, what comes later is skipped;
         a plan that a closed run has stays with it.
         """
@@ -201,12 +200,12 @@ class _Fold:
                 self.errors[run_id] = error
         return {run_id: run for run_id, run in merged.items() if run_id not in self.closed_out}
 
-    def _facts(self, ended_runs: Mapping[str, MergedRun]) -> ApplicationFacts:
-        """The facts of the application. They only grow, unless a run that gave some belongs elsewhere after all, or
-        can't be used any more: then they are those of all other runs. A closed run keeps giving what it gave.
+    def facts(self, own_facts: dict[str, ApplicationFacts]) -> ApplicationFacts:
+        """The facts of the application, with those of its ended runs. They only grow, unless a run that gave some
+        belongs elsewhere after all, or can't be used any more: then they are those of all other runs. A closed run
+        keeps giving what it gave.
         """
-        own_facts = {run_id: application_facts_of(run) for run_id, run in ended_runs.items()}
-        own_facts |= {
+        own_facts = own_facts | {
             run_id: run.record.facts
             for run_id, run in self.runs.items()
             if run.record and run.record.closed and run.record.facts and not run.home
@@ -225,7 +224,7 @@ class _Fold:
             facts |= run_facts
         return facts
 
-    def _note_batches(self, ended_runs: Mapping[str, MergedRun], contexts: Mapping[str, RunContext]) -> None:
+    def note_batches(self, ended_runs: Mapping[str, MergedRun], contexts: Mapping[str, RunContext]) -> None:
         for run_id, run in ended_runs.items():
             try:
                 batch = batch_of(run, contexts[run_id])
@@ -235,17 +234,13 @@ class _Fold:
             if batch:
                 self.draft.batches[run_id] = batch
 
-    def _record(
-        self,
-        run_id: str,
-        run: RunInput,
-        single_run: MergedRun | None,
-        merged: MergedRun | None,
-        contexts: Mapping[str, RunContext],
+    def record(
+        self, run_id: str, single_run: MergedRun | None, merged: MergedRun | None, facts: ApplicationFacts | None
     ) -> RunRecord:
-        """The record of a run, with what it says put into the draft. `single_run`: of its own events; `merged`: also of
-        those of its plan, None where it does not count.
+        """The record of a run as far as it is known without translating it. `single_run`: of its own events; `merged`:
+        also of those of its plan, None where it does not count; `facts`: what it says of its application, if anything.
         """
+        run = self.runs[run_id]
         previous = run.record or RunRecord(run_id=run_id)
         if previous.closed and not run.home:
             late = tuple(sorted({*previous.late, *(set(run.references) - {*previous.events, *previous.archived})}))
@@ -267,54 +262,45 @@ class _Fold:
         if single_run is None or run_id in self.errors:
             return structs.replace(record, verdict=State.DEAD, reason=_reason(self.errors.get(run_id)))
         is_long = record.archived or len(record.events) > MAX_REFERENCES
-        values = condensed(run.events) if is_long else ()
+        counting_run = merged or single_run
         record = structs.replace(
             record,
             job=text_without_secrets(single_run.job.name[:LONGEST_JOB_NAME]),
             sender=short_text(single_run.job.namespace),
             run_text=text_without_secrets(run.events[0].run_text[:LONGEST_JOB_NAME]) or previous.run_text,
             omitted=tuple(sorted(run.omitted.union(previous.omitted, single_run.omitted))),
-            ended=single_run.ended,
-            seen=Span(first=single_run.first, last=single_run.last),
-            values=values,
+            ended=counting_run.ended,
+            seen=Span(first=counting_run.first, last=counting_run.last),
+            values=condensed(run.events) if is_long else (),
             plans_lost=single_run.plans_lost,
+            facts=facts,
         )
-        if merged is None:
-            record = structs.replace(record, verdict=State.SKIPPED, reason=JOINED if record.joined else CLOSED)
-            return self._closed_out(record) if run_id in self.closed_out else record
-        record = structs.replace(
-            record,
-            ended=merged.ended,
-            seen=Span(first=merged.first, last=merged.last),
-            facts=self._facts_of_record(merged, record),
-        )
-        try:
-            return self._put_in(merged, contexts[run_id], record)
-        except UNUSABLE as error:
-            self.errors[run_id] = error
-            self.draft.batches.pop(run_id, None)
-            return structs.replace(record, verdict=State.DEAD, reason=_reason(error))
-
-    def _closed_out(self, record: RunRecord) -> RunRecord:
+        if merged:
+            return record
+        record = structs.replace(record, verdict=State.SKIPPED, reason=JOINED if record.joined else CLOSED)
+        if run_id not in self.closed_out:
+            return record
         return structs.replace(
             record,
             events=(),
             values=(),
             late=record.events,
-            closed=self.closed_out[record.run_id],
+            closed=self.closed_out[run_id],
             outcome=(State.SKIPPED.value, CLOSED),
         )
 
-    @staticmethod
-    def _facts_of_record(merged: MergedRun, record: RunRecord) -> ApplicationFacts | None:
-        facts = application_facts_of(merged) if merged.counts or record.timed_out else NO_APPLICATION_FACTS
-        return None if facts == NO_APPLICATION_FACTS else facts
-
-    def _put_in(self, run: MergedRun, context: RunContext, record: RunRecord) -> RunRecord:
-        sourceless = names_no_source(run)
-        if sourceless:
-            context = structs.replace(context, batches=enclosing_batches(self.draft.batches.values(), run))
-        outcome = translate(run, context, timed_out=record.timed_out)
+    def put_in(
+        self,
+        run: MergedRun,
+        context: RunContext,
+        outcome: RunLineage | Skip | Wait,
+        record: RunRecord,
+        *,
+        sourceless: bool,
+    ) -> RunRecord:
+        """Put what a run says into the draft: what it was translated to, and what it says beside that. Returns its
+        record with that.
+        """
         if isinstance(outcome, Wait):
             return structs.replace(record, verdict=State.WAITING, reason=outcome.reason)
         changes = state_changes_in(run, context)
@@ -349,25 +335,21 @@ class _Fold:
             rows_from=facts.rows_from,
         )
 
-    def _with_own_times(
-        self, state: ApplicationState, records: Mapping[str, RunRecord], own_events: tuple[StoredEvent, ...]
-    ) -> ApplicationState:
-        """With the times and the end of the application's own run: of its events, wherever these belong."""
-        record = records.get(self.draft.application)
-        references = (*record.events, *record.late, *record.archived) if record else ()
-        folded = [event_of_reference(self.draft.application, reference) for reference in references]
-        end = state.ended
-        if record:
-            end = None
-            for event in (*folded, *own_events):
-                end = stronger_end(end, event.end)
-        times = [event.time for event in (*folded, *own_events)]
-        return structs.replace(
-            state,
-            first=min([*times, *([state.first] if state.first else [])], default=None),
-            last=max([*times, *([state.last] if state.last else [])], default=None),
-            ended=end,
-        )
+
+def _own_times(
+    application: str, state: ApplicationState, record: RunRecord | None, own_events: Iterable[StoredEvent]
+) -> dict[str, Any]:
+    """The times and the end of the application's own run as fields of its next state: of its events, wherever these
+    belong. `record`: of that run, if it is folded now.
+    """
+    references = (*record.events, *record.late, *record.archived) if record else ()
+    events = [*(event_of_reference(application, reference) for reference in references), *own_events]
+    times = [event.time for event in events]
+    return {
+        "first": min([*times, *([state.first] if state.first else [])], default=None),
+        "last": max([*times, *([state.last] if state.last else [])], default=None),
+        "ended": reduce(stronger_end, (event.end for event in events), None) if record else state.ended,
+    }
 
 
 def _reason(error: Exception | None) -> str:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from shared.applications import rows
 from shared.applications.rows import FoldMemory
-from shared.applications.state import ApplicationState, Folded, RunInput, RunRecord
+from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost, WriteConflict
 from shared.events.stored_runs import RunFilter, stored_runs
 from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, Row, Storage, chunks
@@ -204,14 +204,6 @@ class Commit:
     records: Mapping[str, RunRecord]
     writes: tuple[Operation, ...]
     folded: tuple[str, ...]
-
-    @classmethod
-    def of_fold(
-        cls, storage: Storage, snapshot: OpenApplication, folded: Folded, runs: Mapping[str, RunInput]
-    ) -> "Commit":
-        """Of a fold of these runs into an application as it was read."""
-        new = frozenset(run_id for run_id, run in runs.items() if run.record is None)
-        return cls.of(storage, snapshot, folded.state, folded.records, new=new)
 
     @classmethod
     def of(

@@ -14,9 +14,11 @@ import gzip
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
 
 from shared.applications.fold import fold
 from shared.applications.partition import (
@@ -119,8 +121,44 @@ class ApplicationProcessor:
 
         Raises WriteConflict after MAX_ATTEMPTS, ContentLost where a blob is missing, and StorageUnavailable.
         """
-        work = _Work(processor=self, application=application, request=request, needed=needed, payload=payload)
-        return work.run()
+        work = _Work(
+            processor=self,
+            application=application,
+            request=request,
+            needed=needed,
+            payload=payload,
+            pending=set(request.runs),
+            times=request.times,
+        )
+        while True:
+            snapshot = work.read()
+            runs = chosen_runs = work.runs()
+            if not runs and not (work.times and snapshot.etag):
+                break
+            joins_stale, is_divided = True, False
+            while True:
+                folded = fold(
+                    application,
+                    snapshot.state,
+                    runs,
+                    names=self.names,
+                    all_records=partial(all_records, self.storage, application),
+                    own_events=work.own_events(runs),
+                )
+                if folded.companions:
+                    runs = runs | work.companions(folded)
+                elif joins_stale and (stale_runs := work.stale_runs(folded, runs)):
+                    runs, joins_stale = runs | stale_runs, False
+                else:
+                    new = frozenset(run_id for run_id, run in runs.items() if run.record is None)
+                    commit = Commit.of(self.storage, snapshot, folded.state, folded.records, new=new)
+                    if commit.fits or (is_divided and len(chosen_runs) <= 1):
+                        break
+                    runs = chosen_runs = dict(islice(chosen_runs.items(), max(1, len(chosen_runs) // 2)))
+                    joins_stale, is_divided = False, True
+            if work.commit(commit, folded, runs):
+                break
+        return Outcome(has_marks=work.has_marks, records=work.records, homes=work.homes)
 
     def event(self, event: StoredEvent, payload: bytes | None = None) -> Event | None:
         """A stored event, decoded; None, and a dead letter, when its bytes can't be used. Raises ContentLost."""
@@ -136,8 +174,12 @@ class ApplicationProcessor:
 
 @dataclass(slots=True, kw_only=True)
 class _Work:
-    """One call of `fold`. `pending`: requested runs that are not folded yet; `read_records`: those that were read for
-    the next commit; `rereads`: read records instead of assuming that runs are new, since a commit was refused.
+    """The steps of one call of `fold`, and what they have come to.
+
+    `pending`: requested runs that are not folded yet; `times`: whether the application's own times are to be committed.
+    `snapshot`: the application as it was last read; `unfolded`: its events that are not folded, by run; `ended`: the
+    runs that these end. `read_records`: those that were read for the next commit; `rereads`: read records instead of
+    assuming that runs are new, since a commit was refused.
     """
 
     processor: ApplicationProcessor
@@ -145,77 +187,52 @@ class _Work:
     request: FoldRequest
     needed: StoredEvent | None
     payload: bytes | None
-    pending: set[str] = field(default_factory=set)
+    pending: set[str]
+    times: bool
+    snapshot: OpenApplication = field(init=False)
+    unfolded: Mapping[str, list[EventRow]] = field(init=False)
+    ended: frozenset[str] = frozenset()
     read_records: dict[str, RunRecord | None] = field(default_factory=dict)
     rereads: bool = False
     attempts: int = 0
-    etag: str = ""
     has_marks: bool = False
     records: dict[str, RunRecord] = field(default_factory=dict)
     homes: dict[str, str] = field(default_factory=dict)
-    times: bool = False
     began: int = field(default_factory=time.time_ns)
 
-    def run(self) -> Outcome:
-        """Commit until nothing is left."""
-        self.pending, self.times = set(self.request.runs), self.request.times
-        while True:
-            snapshot = read_open(
-                self.processor.storage,
-                self.application,
-                run=self.needed.run_id if self.needed and self.pending <= {self.needed.run_id} else "",
-                memory=self.processor.memory,
-            )
-            self.etag = snapshot.etag
-            snapshot = self._with_needed(snapshot)
-            runs = self._runs(snapshot)
-            if not runs and not (self.times and snapshot.etag):
-                return self._outcome()
-            is_last = self._commit(snapshot, runs)
-            if is_last:
-                return self._outcome()
+    def read(self) -> OpenApplication:
+        """Read the application, with the row of the event that has just arrived: without it the receiver is still at
+        work, or has died.
+        """
+        event, processor = self.needed, self.processor
+        run_id = event.run_id if event and self.pending <= {event.run_id} else ""
+        self.snapshot = read_open(processor.storage, self.application, run=run_id, memory=processor.memory)
+        if event and event.row_key not in self.snapshot.unfolded:
+            record = self._read(event.run_id)
+            if record and event.digest in record.digests:
+                self.needed = None
+                self.has_marks = True  # the worker that folded it may have died before it published
+            elif record and record.home:
+                self.needed = None
+                self.homes[event.run_id] = record.home
+            else:
+                row = EventRow(event=event, payload=self.payload, received=processor.now())
+                processor.storage.insert(APPLICATIONS, row.row(self.application))
+                self.snapshot = replace(self.snapshot, unfolded={**self.snapshot.unfolded, event.row_key: row})
+        self.unfolded = self.snapshot.by_run()
+        self.ended = frozenset(run for run, rows in self.unfolded.items() if any(row.event.end for row in rows))
+        return self.snapshot
 
-    def _outcome(self) -> Outcome:
-        return Outcome(has_marks=self.has_marks, records=self.records, homes=self.homes)
-
-    def _with_needed(self, snapshot: OpenApplication) -> OpenApplication:
-        """With the row of the event that has just arrived; without it the receiver is still at work, or has died."""
-        event = self.needed
-        if event is None or event.row_key in snapshot.unfolded:
-            return snapshot
-        record = self._read(event.run_id)
-        if record and event.digest in record.digests:
-            self.needed = None
-            self.has_marks = True  # the worker that folded it may have died before it published
-            return snapshot
-        if record and record.home:
-            self.homes[event.run_id] = record.home
-            self.needed = None
-            return snapshot
-        row = EventRow(event=event, payload=self.payload, received=self.processor.now())
-        self.processor.storage.insert(APPLICATIONS, row.row(self.application))
-        return replace(snapshot, unfolded={**snapshot.unfolded, event.row_key: row})
-
-    def _read(self, run_id: str) -> RunRecord | None:
-        if run_id not in self.read_records:
-            commit = self.processor.memory.commit(self.application)
-            if commit and commit.etag == self.etag and run_id in commit.records:
-                return commit.records[run_id]
-            self.read_records[run_id] = read_record(self.processor.storage, self.application, run_id)
-        return self.read_records[run_id]
-
-    def _runs(self, snapshot: OpenApplication) -> dict[str, RunInput]:
+    def runs(self) -> dict[str, RunInput]:
         """The runs of the next commit, with all of their events."""
-        by_run = snapshot.by_run()
-        ended_runs = {run_id for run_id, events in by_run.items() if any(event.event.end for event in events)}
-        run_ids_to_fold = (ended_runs | self.pending | set(snapshot.state.stale)) - self.homes.keys()
+        snapshot = self.snapshot
+        run_ids_to_fold = (self.ended | self.pending | set(snapshot.state.stale)) - self.homes.keys()
         runs: dict[str, RunInput] = {}
         operations = 1 + len(snapshot.parts)
         number_read = 0
         for run_id in sorted(run_ids_to_fold, key=lambda run: (run not in self.pending, run)):
             must_read = self.rereads or run_id in self.pending or run_id in snapshot.state.stale
-            events = by_run.get(run_id, [])
-            operations += 1 + len(events)
+            operations += 1 + len(self.unfolded.get(run_id, ()))
             if runs and (operations > MAX_OPERATIONS or len(runs) >= _MAX_RUNS or number_read >= _MAX_READ):
                 break
             number_read += must_read and run_id not in self.read_records
@@ -226,51 +243,39 @@ class _Work:
                     self.pending.discard(run_id)
                     continue
                 record = record.without_home()
-            run = self._input(run_id, record, events)
+            run = self._input(run_id, record)
             if run.references or run.home:
                 runs[run_id] = run
             else:
                 self.pending.discard(run_id)
         return runs
 
-    def _input(self, run_id: str, record: RunRecord | None, unfolded: list[EventRow]) -> RunInput:
-        home = self.request.homes.get(run_id, "")
-        references = {event.event.reference for event in unfolded} | set(record.events if record else ())
-        arrivals = [event.received for event in unfolded if event.received]
-        arrivals += [record.arrived] if record and record.arrived else []
-        events: list[Event | None] = []
-        if home:
-            references |= set(self.request.elsewhere)
-            arrivals = arrivals or [self.processor.now()]
-        elif not (record and record.closed):
-            by_digest = {event.event.digest: event for event in unfolded}
-            events += [self.processor.event(event.event, event.payload) for event in by_digest.values()]
-            events += record.values if record else ()
-            if record and not record.values:
-                folded = counting_events(self.processor.storage, record)
-                events += [self.processor.event(event) for event in folded if event.digest not in by_digest]
-        return RunInput(
-            record=record,
-            references=tuple(sorted(references)),
-            events=tuple(event for event in events if event),
-            arrived=max(arrivals, default=None),
-            omitted=frozenset(path for event in unfolded for path in event.omitted),
-            timed_out=run_id in self.request.timed_out,
-            home=home,
-        )
+    def own_events(self, runs: Mapping[str, RunInput]) -> list[StoredEvent]:
+        """The events of the application's own run that are not folded, if it is not one of these."""
+        return [] if self.application in runs else [row.event for row in self.unfolded.get(self.application, ())]
 
-    def _commit(self, snapshot: OpenApplication, runs: dict[str, RunInput]) -> bool:
-        """Fold these runs, or as many of them as fit into a transaction. Whether nothing is left to do."""
-        storage, is_whole, first_runs = self.processor.storage, True, runs
-        while True:
-            runs, folded = self._with_companions(snapshot, first_runs)
-            if is_whole and (other_run_inputs := self._stale_runs(snapshot, folded, runs)):
-                runs, folded = self._with_companions(snapshot, {**runs, **other_run_inputs})
-            commit = Commit.of_fold(storage, snapshot, folded, runs)
-            if commit.fits or (len(first_runs) <= 1 and not is_whole):
-                break
-            first_runs, is_whole = dict(list(first_runs.items())[: max(1, len(first_runs) // 2)]), False
+    def companions(self, folded: Folded) -> dict[str, RunInput]:
+        """The runs that must be folded with those of a fold. Raises ContentLost."""
+        records = {run_id: self._read(run_id) for run_id in sorted(folded.companions)}
+        if lost_runs := [run_id for run_id, record in records.items() if record is None]:
+            raise ContentLost(f"The record of run {lost_runs[0]} is missing: run `throughline verify --fix`", after=60)
+        return {run_id: self._input(run_id, record) for run_id, record in records.items()}
+
+    def stale_runs(self, folded: Folded, runs: Mapping[str, RunInput]) -> dict[str, RunInput]:
+        """The runs whose context a fold of `runs` changes, where they are few: they are folded in the same commit."""
+        stale = folded.state.stale
+        if not stale or len(stale) > _MAX_READ or len(runs) > _MAX_RUNS:
+            return {}
+        records = {run_id: self._read(run_id) for run_id in stale}
+        if any(record is None or record.home for record in records.values()):
+            return {}
+        return {run_id: self._input(run_id, record) for run_id, record in records.items()}
+
+    def commit(self, commit: Commit, folded: Folded, runs: Mapping[str, RunInput]) -> bool:
+        """Leave marks, and commit a fold of these runs. Whether nothing is left to do."""
+        storage = self.processor.storage
         arrived = max((run.arrived for run in runs.values() if run.arrived), default=None)
+        forwarded = (run_id for run_id, record in folded.records.items() if record.changes_lineage(runs[run_id].record))
         marks = [
             Mark(
                 kind=kind,
@@ -283,7 +288,7 @@ class _Work:
             for kind, targets in (
                 (PROCESS_KIND, folded.processes),
                 (ASSET_KIND, folded.assets),
-                (FORWARD_KIND, self._forwarded(folded, runs)),
+                (FORWARD_KIND, forwarded if self.processor.forwards else ()),
             )
             for target in sorted(targets)
         ]
@@ -299,15 +304,42 @@ class _Work:
         if self.needed and self.needed.run_id in runs:
             self.needed = None
         self.attempts, self.read_records = 0, {}
-        unfolded = {run_id for run_id, events in snapshot.by_run().items() if any(event.event.end for event in events)}
-        remaining = (unfolded | self.pending | set(folded.state.stale)) - runs.keys() - self.homes.keys()
-        return is_whole and not remaining and self.needed is None
+        remaining = (self.ended | self.pending | set(folded.state.stale)) - runs.keys() - self.homes.keys()
+        return not remaining and self.needed is None
 
-    def _forwarded(self, folded: Folded, runs: Mapping[str, RunInput]) -> Iterable[str]:
-        """The runs that are to be forwarded."""
-        if not self.processor.forwards:
-            return ()
-        return (run_id for run_id, record in folded.records.items() if record.changes_lineage(runs[run_id].record))
+    def _read(self, run_id: str) -> RunRecord | None:
+        if run_id not in self.read_records:
+            commit = self.processor.memory.commit(self.application)
+            if commit and commit.etag == self.snapshot.etag and run_id in commit.records:
+                return commit.records[run_id]
+            self.read_records[run_id] = read_record(self.processor.storage, self.application, run_id)
+        return self.read_records[run_id]
+
+    def _input(self, run_id: str, record: RunRecord | None) -> RunInput:
+        home, unfolded = self.request.homes.get(run_id, ""), self.unfolded.get(run_id, [])
+        references = {row.event.reference for row in unfolded} | set(record.events if record else ())
+        arrivals = [row.received for row in unfolded if row.received]
+        arrivals += [record.arrived] if record and record.arrived else []
+        events: list[Event | None] = []
+        if home:
+            references |= set(self.request.elsewhere)
+            arrivals = arrivals or [self.processor.now()]
+        elif not (record and record.closed):
+            by_digest = {row.event.digest: row for row in unfolded}
+            events += [self.processor.event(row.event, row.payload) for row in by_digest.values()]
+            events += record.values if record else ()
+            if record and not record.values:
+                folded = counting_events(self.processor.storage, record)
+                events += [self.processor.event(event) for event in folded if event.digest not in by_digest]
+        return RunInput(
+            record=record,
+            references=tuple(sorted(references)),
+            events=tuple(event for event in events if event),
+            arrived=max(arrivals, default=None),
+            omitted=frozenset(path for row in unfolded for path in row.omitted),
+            timed_out=run_id in self.request.timed_out,
+            home=home,
+        )
 
     def _withdraw_letters(self, folded: Folded, runs: Mapping[str, RunInput]) -> None:
         """Take back that a run could not be used, which can be now.
@@ -319,45 +351,6 @@ class _Work:
             was_dead = run_id in self.request.returned or (previous and previous.verdict is State.DEAD)
             if was_dead and record.verdict is not State.DEAD and not record.home:
                 withdraw_letters(self.processor.storage, sorted(record.digests))
-
-    def _with_companions(
-        self, snapshot: OpenApplication, runs: dict[str, RunInput]
-    ) -> tuple[dict[str, RunInput], Folded]:
-        """These runs, with those that must be folded with them, and their fold. Raises ContentLost."""
-        by_run = snapshot.by_run()
-        while companions := (folded := self._folded(snapshot, runs)).companions:
-            records = {run_id: self._read(run_id) for run_id in sorted(companions)}
-            if lost_runs := [run_id for run_id, record in records.items() if record is None]:
-                raise ContentLost(
-                    f"The record of run {lost_runs[0]} is missing: run `throughline verify --fix`", after=60
-                )
-            runs = runs | {run: self._input(run, record, by_run.get(run, [])) for run, record in records.items()}
-        return runs, folded
-
-    def _folded(self, snapshot: OpenApplication, runs: Mapping[str, RunInput]) -> Folded:
-        own_rows = snapshot.by_run().get(self.application, []) if self.application not in runs else []
-        storage, application = self.processor.storage, self.application
-        return fold(
-            application,
-            snapshot.state,
-            runs,
-            names=self.processor.names,
-            all_records=lambda: all_records(storage, application),
-            own_events=[event.event for event in own_rows],
-        )
-
-    def _stale_runs(
-        self, snapshot: OpenApplication, folded: Folded, runs: Mapping[str, RunInput]
-    ) -> dict[str, RunInput]:
-        """The runs whose context this fold changes, where they are few: they are folded in the same commit."""
-        stale = folded.state.stale
-        if not stale or len(stale) > _MAX_READ or len(runs) > _MAX_RUNS:
-            return {}
-        records = {run_id: self._read(run_id) for run_id in stale}
-        if any(record is None or record.home for record in records.values()):
-            return {}
-        by_run = snapshot.by_run()
-        return {run_id: self._input(run_id, record, by_run.get(run_id, [])) for run_id, record in records.items()}
 
     def _start_over(self) -> None:
         self.attempts += 1

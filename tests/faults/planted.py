@@ -91,22 +91,22 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a run that is folded again keeps what it said before",
         file=_FOLD,
-        original="                draft.take_out(run_id, run.record)\n",
-        mistaken="                pass\n",
+        original="            draft.take_out(run_id, run.record)\n",
+        mistaken="            pass\n",
         cases=("a late failure",),
     ),
     Mistake(
         name="runs are not translated again when facts of their application become known",
         file=_FOLD,
-        original="{run_id for run_id, run in self.all_records().items() if not (run.home or run.closed)}",
+        original="{run_id for run_id, run in all_records().items() if not (run.home or run.closed)}",
         mistaken="set()",
         cases=("a fact that is known late",),
     ),
     Mistake(
         name="runs that are to be translated again are forgotten after the first commit",
         file=_PROCESSOR,
-        original="run_ids_to_fold = (ended_runs | self.pending | set(snapshot.state.stale)) - self.homes.keys()",
-        mistaken="run_ids_to_fold = (ended_runs | self.pending) - self.homes.keys()",
+        original="run_ids_to_fold = (self.ended | self.pending | set(snapshot.state.stale)) - self.homes.keys()",
+        mistaken="run_ids_to_fold = (self.ended | self.pending) - self.homes.keys()",
         tests=("tests/shared/applications",),
     ),
     Mistake(
