@@ -13,7 +13,7 @@ windows belong to the field in which they stand.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 
@@ -24,7 +24,7 @@ from shared.openlineage.decoding import Event
 from shared.openlineage.facets import Transformation
 from shared.openlineage.merging import is_unnamed, merge, stronger_end
 from shared.openlineage.run import DatasetKey, MergedDataset, MergedRun
-from shared.openlineage.wire import InputField, OutputField
+from shared.openlineage.wire import OutputField
 from shared.plans.commands import NO_PLACE
 from shared.plans.nodes.document import UnreadablePlan
 from shared.plans.places import QueryFlow
@@ -200,21 +200,44 @@ def _place(key: DatasetKey) -> DatasetKey:
     return key[0].rstrip("/"), key[1].strip("/")
 
 
-Resolve = Callable[[str, str], Asset | None]
-"""From a data set's namespace and name to its asset; None for noise."""
-
-
 Schemas = Mapping[str, Sequence[str]]
 """The columns of data sets, as their schemas spell them, by the assets' qualified names."""
 
 
+def named_in_columns(output: MergedDataset) -> dict[DatasetKey, None]:
+    """The namespaces and names of the data sets in the column lineage of `output`, in its order."""
+    names: dict[DatasetKey, None] = {}
+    for column, fields in output.fields:
+        if column in METADATA and column not in output.columns:
+            continue
+        for field in fields:
+            for source in field.input_fields or ():
+                names[source.namespace, source.name] = None
+    for source in output.rows:
+        names[source.namespace, source.name] = None
+    return names
+
+
 def column_edges(
-    output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas | None = None
+    output: MergedDataset, target: Asset, sources: Mapping[DatasetKey, Asset | None], schemas: Schemas
 ) -> tuple[ColumnEdge, ...]:
-    """All edges into `output`, sorted, one for each pair of columns and kind. Columns are spelled as in `schemas` and
-    the output's own schema.
+    """All edges into `output`, sorted, one for each pair of columns and kind. `sources`: the assets of the data sets
+    that `named_in_columns` names, None for noise. Columns are spelled as in `schemas` and the output's own schema.
     """
-    return union_edges(_edges(output, target, resolve, schemas or {}))
+    columns = {place: _Columns(asset.qualified_name if asset else None, schemas) for place, asset in sources.items()}
+    of_rows: _OfRows = set()
+    edges = _of_fields(output, target, columns, of_rows)
+    for source in output.rows:
+        start = columns[source.namespace, source.name][source.field]
+        if start:
+            steps = source.transformations or ()
+            masked = bool(steps) and all(step.masking is True for step in steps)
+            subtypes = tuple(sorted({step.how for step in steps if step.is_indirect}))
+            of_rows.add((start, masked, subtypes))
+    every_row = Column(qualified_name=target.qualified_name, column=ALL_ROWS)
+    for start, masked, subtypes in of_rows:
+        edges.append(ColumnEdge(input=start, output=every_row, kind=INDIRECT, masked=masked, how=subtypes))
+    return union_edges(edges)
 
 
 def sourceless(output: MergedDataset, target: Asset, edges: Iterable[ColumnEdge]) -> tuple[Column, ...]:
@@ -230,34 +253,19 @@ _OfRows = set[tuple[Column, bool, tuple[str, ...]]]
 """Row dependencies: input column, whether masked, and the steps."""
 
 
-def _edges(output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> list[ColumnEdge]:
-    ends = _Ends(output=output, target=target, resolve=resolve, schemas=schemas)
-    of_rows: _OfRows = set()
-    edges = _of_fields(output, ends, of_rows)
-    for source in output.rows:
-        start = ends.input(source)
-        if start:
-            steps = source.transformations or ()
-            masked = bool(steps) and all(step.masking is True for step in steps)
-            subtypes = tuple(sorted({step.how for step in steps if step.is_indirect}))
-            of_rows.add((start, masked, subtypes))
-    every_row = Column(qualified_name=target.qualified_name, column=ALL_ROWS)
-    for start, masked, subtypes in of_rows:
-        edges.append(ColumnEdge(input=start, output=every_row, kind=INDIRECT, masked=masked, how=subtypes))
-    return edges
-
-
-def _of_fields(output: MergedDataset, ends: "_Ends", of_rows: _OfRows) -> list[ColumnEdge]:
+def _of_fields(
+    output: MergedDataset, target: Asset, columns: Mapping[DatasetKey, "_Columns"], of_rows: _OfRows
+) -> list[ColumnEdge]:
     """The edges to single columns; row dependencies are added to `of_rows`."""
     edges: list[ColumnEdge] = []
-    ways = _Ways()
+    ways, spelled = _Ways(), _Spelling(output.columns)
     for column, fields in output.fields:
         if column in METADATA and column not in output.columns:
             continue
-        end = ends.output(column)
+        end = Column(qualified_name=target.qualified_name, column=spelled[column])
         for field in fields:
             for source in field.input_fields or ():
-                start = ends.input(source)
+                start = columns[source.namespace, source.name][source.field]
                 if start is None:
                     continue
                 steps = source.transformations
@@ -291,30 +299,6 @@ class _Columns(dict[str, Column | None]):
             column = Column(qualified_name=self._name, column=self._spelled[field])
         self[field] = column
         return column
-
-
-class _Ends:
-    """The columns at both ends of the edges into one output, made once each."""
-
-    def __init__(self, *, output: MergedDataset, target: Asset, resolve: Resolve, schemas: Schemas) -> None:
-        self._target = target
-        self._resolve = resolve
-        self._schemas = schemas
-        self._spelled = _Spelling(output.columns)
-        self._sources: dict[tuple[str, str], _Columns] = {}
-
-    def input(self, field: InputField) -> Column | None:
-        """The column of an input field; None for noise and metadata columns."""
-        place = (field.namespace, field.name)
-        columns = self._sources.get(place)
-        if columns is None:
-            asset = self._resolve(*place)
-            columns = self._sources[place] = _Columns(asset.qualified_name if asset else None, self._schemas)
-        return columns[field.field]
-
-    def output(self, column: str) -> Column:
-        """The output's column of this name, as its schema spells it."""
-        return Column(qualified_name=self._target.qualified_name, column=self._spelled[column])
 
 
 class _Spelling(dict[str, str]):

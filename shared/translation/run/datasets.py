@@ -109,7 +109,10 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         place = Place.of(context)
         spelled_inputs = [(place.identity(dataset.namespace, dataset.name), dataset) for dataset in run.inputs]
         spelled_outputs = [(place.identity(dataset.namespace, dataset.name), dataset) for dataset in run.outputs]
-        inputs, outputs = _assets(_sources(run, spelled_inputs, place), place), _assets(spelled_outputs, place)
+        inputs, outputs = (
+            {identity: place.asset(dataset) for identity, dataset in _united(spelled) if not is_noise(identity)}
+            for spelled in (_sources(run, spelled_inputs, place), spelled_outputs)
+        )
         linked: dict[Identity, Asset] = {}
         for spelled, assets in ((spelled_inputs, inputs), (spelled_outputs, outputs)):
             for identity, dataset in spelled:
@@ -171,7 +174,8 @@ def _sources(run: MergedRun, spelled_inputs: Spelled, place: Place) -> Spelled:
     return sources
 
 
-def _assets(datasets: Spelled, place: Place) -> dict[Identity, Asset]:
+def _united(datasets: Spelled) -> Iterable[tuple[Identity, MergedDataset]]:
+    """One data set for each identity, with the symlinks of all of its spellings."""
     by_identity: dict[Identity, MergedDataset] = {}
     for identity, dataset in datasets:
         if identity not in by_identity:
@@ -179,7 +183,7 @@ def _assets(datasets: Spelled, place: Place) -> dict[Identity, Asset]:
         elif dataset.symlinks:
             symlinks = dict.fromkeys((*by_identity[identity].symlinks, *dataset.symlinks))
             by_identity[identity] = replace(by_identity[identity], symlinks=tuple(symlinks))
-    return {identity: place.asset(dataset) for identity, dataset in by_identity.items() if not is_noise(identity)}
+    return by_identity.items()
 
 
 SeenSchema = tuple[str, bool, tuple[tuple[str, str], ...]]

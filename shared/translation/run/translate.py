@@ -46,7 +46,7 @@ from shared.translation.run.application import (
     RunContext,
     StreamBatch,
 )
-from shared.translation.run.columns import column_edges, sourceless
+from shared.translation.run.columns import column_edges, named_in_columns, sourceless
 from shared.translation.run.datasets import Datasets, Place, seen_schemas, table_name
 from shared.translation.run.exposures import DBT, exposures_in
 from shared.translation.run.sql_recovery import NOTHING, Recovered, named_operation, recover, table_changed
@@ -92,7 +92,7 @@ def translate(
     of_exposures = [process for stated in of_dbt if (process := _of_exposures(stated, context))]
     if not run.outputs and not (run.statement and operation.moves_data) and not of_exposures:
         return Skip(reason=_why_nothing(run, has_outputs=False))
-    work = _RunTranslation.of(run, context, operation, datasets)
+    work = _RunTranslation.of(run, context, operation, datasets or Datasets.of(run, context))
     processes = work.processes(
         recover(run, work.datasets, operation),
         lambda process: (
@@ -109,7 +109,7 @@ def translate(
 
 def _of_exposures(stated: MergedRun, context: RunContext) -> Process | None:
     """The process of the exposures of a table, as `exposures_in` gives it."""
-    work = _RunTranslation.of(stated, context, DECLARED)
+    work = _RunTranslation.of(stated, context, DECLARED, Datasets.of(stated, context))
     processes = work.processes(NOTHING, lambda process: bool(process.inputs))
     return union(processes) if processes else work.without_outputs()
 
@@ -155,15 +155,13 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     origin: Origin
 
     @classmethod
-    def of(
-        cls, run: MergedRun, context: RunContext, operation: Operation, datasets: Datasets | None = None
-    ) -> "_RunTranslation":
-        """From a run and its context; `datasets`: those of the run, if they are known."""
+    def of(cls, run: MergedRun, context: RunContext, operation: Operation, datasets: Datasets) -> "_RunTranslation":
+        """From a run, its context and its data sets."""
         identity = inherit(identity_of(run), context.facts.identities)
         return cls(
             run=run,
             context=context,
-            datasets=datasets or Datasets.of(run, context),
+            datasets=datasets,
             identity=identity,
             generic_name=generic_identity(run) if identity.strength.is_strong else None,
             operation=named_operation(run, operation),
@@ -239,18 +237,12 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             raise LookupError(f"an output without an asset: {output.key}")
         run_inputs = self.datasets.inputs.values() if output.sources is None else ()
         named: dict[str, Asset] = {asset.qualified_name: asset for asset in run_inputs}
-
-        def resolve(namespace: str, name: str) -> Asset | None:
-            asset = self.datasets.resolve(namespace, name)
-            if asset:
-                named.setdefault(asset.qualified_name, asset)
-            return asset
-
+        places = {**dict.fromkeys(output.sources or ()), **named_in_columns(output)}
+        sources = {place: self.datasets.resolve(*place) for place in places}
+        for source in filter(None, sources.values()):
+            named.setdefault(source.qualified_name, source)
         recovered = recovered.of(sink) if output.sources is None else NOTHING
-        if output.sources is not None:
-            for source in output.sources:
-                resolve(*source)
-        columns = column_edges(output, target, resolve, self.schemas) if output.fields or output.rows else ()
+        columns = column_edges(output, target, sources, self.schemas) if output.fields or output.rows else ()
         parsed = {asset.qualified_name: asset for asset in recovered.inputs if asset.qualified_name not in named}
         named |= parsed
         self_only = not named or named.keys() == {target.qualified_name}
