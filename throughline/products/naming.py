@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from shared.model import Asset
-from shared.naming.names import Names, is_noise
+from shared.naming.names import Names, canonical, is_noise
 from shared.naming.stores.families import NO_ENVIRONMENT
 from shared.openlineage.run import MergedDataset
 from shared.secrets import text_without_secrets
@@ -77,7 +77,7 @@ def promised_assets(contract: Contract, names: Names, *, server: str = "") -> tu
         except ValueError as error:
             problems.append(f"{contract.place}:{table.line}: {table.name}: {text_without_secrets(str(error))}")
             continue
-        if is_noise(place.identity(namespace, name)):
+        if is_noise(canonical(namespace, name)):
             problems.append(
                 f"{contract.place}:{table.line}: {table.name}: a writer's own file is no data set of a user"
             )

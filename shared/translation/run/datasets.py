@@ -40,10 +40,6 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The place of a run: the rules of names and the environment of its context."""
         return cls(names=context.names, environment=context.facts.environment)
 
-    def identity(self, namespace: str, name: str) -> Identity:
-        """The canonical identity of a namespace and name."""
-        return canonical(namespace, name, self.environment)
-
     def asset(self, dataset: MergedDataset) -> Asset:
         """The asset of a data set, with the events' spelling without secrets."""
         length = len(dataset.namespace) + len(dataset.name)
@@ -62,7 +58,7 @@ _SHORT = 2_000
 
 
 def _named(place: Place, namespace: str, name: str, symlinks: tuple[tuple[str, str], ...]) -> Asset:
-    naming = place.names.name(place.identity(namespace, name), symlinks, place.environment)
+    naming = place.names.name(canonical(namespace, name, place.environment), symlinks, place.environment)
     best = naming.best
     namespace, name = without_secrets(namespace, name)
     tables = tuple(sorted({table_name(table) for _, table in symlinks}))
@@ -106,19 +102,19 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @classmethod
     def of(cls, run: MergedRun, context: RunContext) -> "Datasets":
         """From a run and its context."""
-        place = Place.of(context)
-        spelled_inputs = [(place.identity(dataset.namespace, dataset.name), dataset) for dataset in run.inputs]
-        spelled_outputs = [(place.identity(dataset.namespace, dataset.name), dataset) for dataset in run.outputs]
+        place, environment = Place.of(context), context.facts.environment
+        spelled_inputs = [(canonical(*dataset.key, environment), dataset) for dataset in run.inputs]
+        spelled_outputs = [(canonical(*dataset.key, environment), dataset) for dataset in run.outputs]
         inputs, outputs = (
             {identity: place.asset(dataset) for identity, dataset in _united(spelled) if not is_noise(identity)}
-            for spelled in (_sources(run, spelled_inputs, place), spelled_outputs)
+            for spelled in (_sources(run, spelled_inputs, environment), spelled_outputs)
         )
         linked: dict[Identity, Asset] = {}
         for spelled, assets in ((spelled_inputs, inputs), (spelled_outputs, outputs)):
             for identity, dataset in spelled:
                 if dataset.symlinks and (linked_asset := assets.get(identity)):
                     for symlink in dataset.symlinks:
-                        linked[place.identity(*symlink)] = linked_asset
+                        linked[canonical(*symlink, environment)] = linked_asset
         if linked:
             inputs = {identity: linked.get(identity, asset) for identity, asset in inputs.items()}
         return cls(
@@ -139,7 +135,7 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The asset of a data set in column lineage: one of the run's own, else the nearest input folder above it (a
         glob's inputs are folders, but its columns name files), else a new one; None for noise.
         """
-        identity = self.place.identity(namespace, name)
+        identity = canonical(namespace, name, self.place.environment)
         if is_noise(identity):
             return None
         asset = self.inputs.get(identity) or self.outputs.get(identity) or self.linked.get(identity)
@@ -157,7 +153,7 @@ class Datasets(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 _DATA_FILE = re.compile(r"/[^/]+\.(?:json|jsonl|ndjson|csv|tsv|txt|text|xml|parquet|orc|avro|gz|bz2|zst|snappy|lz4)$")
 
 
-def _sources(run: MergedRun, spelled_inputs: Spelled, place: Place) -> Spelled:
+def _sources(run: MergedRun, spelled_inputs: Spelled, environment: RunEnvironment) -> Spelled:
     """The inputs with lists of topics split. A stream's files become their folder, even if a batch read one file."""
     streaming = run.processing_type.upper() == STREAMING
     sources: list[tuple[Identity, MergedDataset]] = []
@@ -170,7 +166,7 @@ def _sources(run: MergedRun, spelled_inputs: Spelled, place: Place) -> Spelled:
             names = (dataset.name[: file.start()],)
         else:
             sources.append(spelled)
-        sources += [(place.identity(dataset.namespace, name), replace(dataset, name=name)) for name in names]
+        sources += [(canonical(dataset.namespace, name, environment), replace(dataset, name=name)) for name in names]
     return sources
 
 

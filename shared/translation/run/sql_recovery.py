@@ -16,7 +16,7 @@ from functools import lru_cache
 import msgspec
 
 from shared.model import OPAQUE, Asset, Column, ColumnEdge, EdgeKind, UnresolvedTable
-from shared.naming.names import is_noise
+from shared.naming.names import canonical, is_noise
 from shared.naming.stores.families import Identity
 from shared.openlineage.run import MergedDataset, MergedRun
 from shared.openlineage.selection import (
@@ -88,10 +88,10 @@ def recover(run: MergedRun, datasets: Datasets, operation: Operation) -> Recover
         if not _writes_what_the_run_writes(statement, run, places, datasets):
             return NOTHING
         if statement.target and len(datasets.outputs) > 1 and (sink_dataset := places.dataset(statement.target)):
-            sink = datasets.place.identity(*sink_dataset.key)
+            sink = canonical(*sink_dataset.key, datasets.place.environment)
     else:
         target = places.dataset(statement.target) if statement.target and statement.kind == operation.name else None
-        if target is None or is_noise(datasets.place.identity(*target.key)):
+        if target is None or is_noise(canonical(*target.key, datasets.place.environment)):
             return NOTHING
     assets = {ref: source_asset for ref in statement.sources if (source_asset := _found(ref, places, datasets))}
     return Recovered(
@@ -115,7 +115,7 @@ def _writes_what_the_run_writes(statement: Statement, run: MergedRun, places: "_
         return len(datasets.outputs) == 1
     if statement.target:
         sink_dataset = places.dataset(statement.target)
-        return sink_dataset is not None and datasets.place.identity(*sink_dataset.key) in datasets.outputs
+        return sink_dataset is not None and canonical(*sink_dataset.key, datasets.place.environment) in datasets.outputs
     columns = {tuple(name.lower() for name in output.columns) for output in run.outputs}
     return bool(statement.outputs) and columns == {tuple(name.lower() for name in statement.outputs)}
 
@@ -194,7 +194,7 @@ def _last(name: str) -> str:
 
 def _found(ref: TableRef, places: "_Places", datasets: Datasets) -> Asset | None:
     dataset = places.dataset(ref)
-    if dataset is None or is_noise(datasets.place.identity(*dataset.key)):
+    if dataset is None or is_noise(canonical(*dataset.key, datasets.place.environment)):
         return None
     return datasets.resolve(*dataset.key) or datasets.place.asset(dataset)
 
@@ -237,7 +237,7 @@ class _Places:
     def of(cls, run: MergedRun, place: Place) -> "_Places":
         datasets = (*run.outputs, *run.inputs)
         tables = {table_name(name): dataset for dataset in reversed(datasets) for _, name in dataset.symlinks}
-        namespaces = {place.identity(*dataset.key).namespace for dataset in datasets}
+        namespaces = {canonical(*dataset.key, place.environment).namespace for dataset in datasets}
         home = run.outputs[0].namespace if run.integration == _DBT and run.outputs else ""
         return cls(tables=tables, paths=tuple(sorted(namespaces)), home=home)
 

@@ -185,7 +185,7 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         sinks = self.datasets.outputs
         outputs = [(output, sink) for sink, output in self.datasets.written if sink in sinks]
         if recovered.target:
-            outputs.append((recovered.target, self.datasets.place.identity(*recovered.target.key)))
+            outputs.append((recovered.target, canonical(*recovered.target.key, self.datasets.place.environment)))
         translated = [(sink, self._process(output, sink, recovered)) for output, sink in outputs]
         counted = [(sink, process) for sink, process in translated if counts(process)]
         superseded = [
@@ -337,7 +337,7 @@ def state_changes_in(
 def _change(
     run: MergedRun, place: Place, dataset: MergedDataset, state: str, old_key: tuple[str, str] | None
 ) -> StateChange | None:
-    identity = place.identity(*dataset.key)
+    identity = canonical(*dataset.key, place.environment)
     if state != RENAME:
         asset = place.asset(_undoubled(dataset) if state in {DROP, TRUNCATE} else dataset)
         return StateChange(asset=asset, state=state, at=run.last, internal=is_noise(identity))
@@ -346,7 +346,7 @@ def _change(
         state=RENAME,
         at=run.last,
         became=place.asset(dataset),
-        before=place_of(place.identity(*old_key)),
+        before=place_of(canonical(*old_key, place.environment)),
         after=place_of(identity),
         internal=is_noise(identity),
     )
