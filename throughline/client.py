@@ -30,7 +30,7 @@ from shared.serving.shelf import OneDocument, PublishedDocuments
 from shared.serving.view import LineageView
 from shared.settings.reading import load, named
 from shared.settings.table import ENDPOINT
-from throughline.local.running_world import HOME, running_world
+from throughline.local.running_world import HOME, running_world, up_command
 from throughline.results import Process, Run
 from throughline.translation import process_of
 
@@ -165,7 +165,7 @@ def connect(settings: Mapping[str, str] | None = None, *, home: Path = HOME) -> 
         if world is None:
             raise Misconfigured(
                 f"There is no Throughline to connect to: the environment names none, and no local world runs in {home}."
-                " Start one with `throughline up`, pass the folder of its --home as connect(home=...), set"
+                f" Start one with {up_command(home)}, pass the folder of its --home as connect(home=...), set"
                 " AzureWebJobsStorage and THROUGHLINE_CATALOG_ENDPOINT, or pass settings to connect()"
             )
         overrides = world.environment

@@ -104,6 +104,25 @@ def test_a_file_in_standard_input_is_named_too() -> None:
     )
 
 
+NOT_JSON = {
+    "README.md": (b"# Title\n\n[A link](x.md), `{` and {braces}.\n" * 500, "a text without JSON"),
+    "job.py": (b'"""A job."""\n\nprint({"a": 1})\n', "a text without JSON"),
+    "random.gz": (gzip.compress(bytes(range(256)) * 20), "a binary file"),
+    "wrongly.gz": (bytes(range(256)) * 20, "a binary file"),
+    "files.tar": (b"name".ljust(257, b"\0") + b"ustar\0", "a tar archive"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_JSON)
+def test_a_file_without_json_is_named_once(name: str, tmp_path: Path) -> None:
+    content, is_a = NOT_JSON[name]
+    (tmp_path / name).write_bytes(content)
+    result = CliRunner().invoke(app, ["translate", str(tmp_path / name)])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {tmp_path / name} is {is_a}, and holds no OpenLineage events")
+    assert len(result.stderr.splitlines()) == 1
+
+
 EVENT = {"eventTime": "2026-11-21T10:00:00Z", "run": {}, "job": {"name": "$schema", "namespace": "n"}}
 
 

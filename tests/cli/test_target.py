@@ -50,11 +50,37 @@ def test_a_home_that_cannot_be_opened_names_no_running_world(kind: str, tmp_path
 
 
 @pytest.mark.parametrize("command", [["status"], ["show", "x"], ["send", "x"]], ids=lambda command: command[0])
-def test_a_missing_world_is_reported_in_one_line(command: list[str], tmp_path: Path) -> None:
+def test_a_missing_world_is_reported_in_one_line(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").write_text("{}")
+    result = runner.invoke(app, [*command, "--home", f"{tmp_path}/my world"])
+    assert result.exit_code == 2
+    assert f"`throughline up --home '{tmp_path}/my world'`" in result.output
+    assert len(result.output.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["send", "nosuch"],
+        ["import", "dbt", "nosuch"],
+        ["product", "apply", "nosuch"],
+        ["watch", "--rules", "nosuch"],
+        ["watch", "--policy", "nosuch"],
+        ["explain", "file", "/x", "--look", "--names", "nosuch"],
+        ["check", "nosuch"],
+        ["classify", "plan", "--rules", "nosuch"],
+        ["report", "--check", "nosuch"],
+    ],
+    ids=" ".join,
+)
+def test_a_missing_file_is_reported_before_a_missing_world(command: list[str], tmp_path: Path) -> None:
     result = runner.invoke(app, [*command, "--home", str(tmp_path)])
     assert result.exit_code == 2
-    assert "throughline up" in result.output
-    assert len(result.output.strip().splitlines()) == 1
+    assert "nosuch" in result.output
+    assert "throughline up" not in result.output
 
 
 def test_an_invalid_setting_is_reported_instead_of_a_missing_world(tmp_path: Path) -> None:
@@ -136,6 +162,7 @@ def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(command: list[st
 
 
 def test_an_address_without_a_scheme_is_refused_with_a_message(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("{}")
     result = runner.invoke(app, ["send", str(tmp_path / "x"), "--url", "localhost:7071"])
     assert (result.exit_code, "must start with http" in result.output) == (2, True)
 

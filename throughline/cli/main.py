@@ -173,7 +173,7 @@ class _Commands(LazyGroup):
 app = TeachingApp(
     name="throughline",
     group=_Commands,
-    help="Column lineage from Spark's OpenLineage events into Microsoft Purview, with nothing lost.",
+    help="Which column came from where: column lineage from Spark jobs, on your machine or in Microsoft Purview.",
 )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -44,6 +45,11 @@ def running_world(home: Path = HOME) -> RunningWorld | None:
     except (OSError, ValueError, TypeError):  # no note, none that can be read, or no such process
         return None
     return world if _answers(world.receiver_url) else None
+
+
+def up_command(home: Path) -> str:
+    """The command that starts a world in this folder, in backticks as for a sentence."""
+    return "`throughline up`" if home == HOME else f"`throughline up --home {shlex.quote(str(home))}`"
 
 
 def _answers(url: str) -> bool:

@@ -14,7 +14,7 @@ from shared.settings.reading import named
 from shared.settings.values import Settings
 from throughline.cli.context.effective_settings import agreed, settings_of_functions
 from throughline.cli.ui.console import fail
-from throughline.local.running_world import HOME, running_world
+from throughline.local.running_world import HOME, running_world, up_command
 from throughline.project import ROOT
 
 __all__ = ["HOME", "Home", "functions_settings", "local_receiver", "parts_if_any", "parts_of", "reported", "target"]
@@ -74,9 +74,9 @@ def target(home: Path = HOME, *, writes: bool = False, or_before: bool = False) 
     except Misconfigured as problem:
         fail(str(problem), code=2)
     return fail(
-        f"the environment names no Throughline, and no local world runs in {home}: set AzureWebJobsStorage*"
-        " and THROUGHLINE_CATALOG_* as the functions have them, start a world with `throughline up`, or name the folder"
-        " of a running one by --home",
+        f"the environment names no Throughline, and no local world runs in {home}: start one with"
+        f" {up_command(home)}, name the folder of a running one by --home, or set AzureWebJobsStorage* and THROUGHLINE_CATALOG_* as the functions"
+        " have them",
         code=2,
     )
 
@@ -85,7 +85,7 @@ def local_receiver(home: Path, options: str = "--url") -> str:
     """The address of the local world's receiver; ends the command where none runs. `options` name another one."""
     world = running_world(home)
     if world is None:
-        fail(f"the receiver is not known: give {options}, or start a world with `throughline up`", code=2)
+        fail(f"the receiver is not known: give {options}, or start a world with {up_command(home)}", code=2)
     return world.receiver_url
 
 

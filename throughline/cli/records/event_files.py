@@ -16,7 +16,7 @@ import msgspec
 
 from shared.errors import Refused
 from shared.openlineage.decoding import Event, decode
-from throughline.cli.records.file_kinds import HEAD, sentence_of
+from throughline.cli.records.file_kinds import HEAD, no_events, sentence_of
 
 _as_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _as_one = msgspec.json.Decoder(msgspec.Raw).decode
@@ -44,6 +44,9 @@ class EventFile:
     events: tuple[Event, ...]
     refused: tuple[str, ...]
 
+
+_OBJECT = re.compile(rb'^\s*\[?\s*\{\s*"', re.MULTILINE)
+"""A line at which a JSON object begins, or an array of objects."""
 
 _EVENT_FILE = re.compile(r"\.(?:json|jsonl|ndjson)(?:\.gz)?$", re.IGNORECASE)
 
@@ -140,7 +143,15 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
+def _is_text(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
 def _whole(text: bytes, name: str, line: int) -> Iterator[EventFound]:
+    """Raises UnreadableFileError if the text is no JSON, and no line of it begins an object."""
     if text.startswith(b"["):
         try:
             array = _as_array(text)
@@ -153,6 +164,8 @@ def _whole(text: bytes, name: str, line: int) -> Iterator[EventFound]:
     if _is_whole(text):
         yield EventFound(place=name, raw=text)
         return
+    if not _OBJECT.search(text):
+        raise UnreadableFileError(no_events(name, "a text without JSON" if _is_text(text) else "a binary file"))
     for number, text_line in enumerate(
         text.split(b"\n"), start=line
     ):  # broken somewhere: each line is reported by its number

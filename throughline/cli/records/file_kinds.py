@@ -50,6 +50,7 @@ FORMS: tuple[FileForm, ...] = (
     _form(rb"Obj\x01", "an Avro file"),
     _form(rb"ORC", "an ORC file"),
     _form(rb"PK\x03\x04", "a ZIP archive", "unpack it first"),
+    _form(rb"[\s\S]{257}ustar", "a tar archive", "unpack it first"),
     _form(rb"BZh|\xfd7zXZ|\x28\xb5\x2f\xfd", "compressed, but not by gzip", "unpack it first"),
     _form(rb"\xff\xfe|\xfe\xff", "a text in UTF-16", "save it in UTF-8"),
     _form(rb"\s*<(?:!doctype html|html)", "a page in HTML"),
@@ -125,4 +126,9 @@ def sentence_of(name: str, head: bytes) -> str:
     if not kind.is_a:
         return ""
     command = kind.command.replace("FILE", name)
-    return f"{name} is {kind.is_a}, and holds no OpenLineage events" + (f": {command}" if command else "")
+    return no_events(name, kind.is_a) + (f": {command}" if command else "")
+
+
+def no_events(name: str, is_a: str) -> str:
+    """The sentence about a file that is something else."""
+    return f"{name} is {is_a}, and holds no OpenLineage events"

@@ -1,6 +1,6 @@
 """`throughline product`: what contracts promise, in the catalog from before the first run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -20,8 +20,9 @@ from throughline.cli.ui.console import bar, counted, fail, listed, note, out, pl
 from throughline.cli.ui.options import PENDING, AsJson, Most, Plan
 from throughline.cli.ui.removal import refuse_json_without_plan
 from throughline.cli.ui.teaching import TeachingApp
+from throughline.contracts.reading import Contract
 from throughline.products.naming import PromisedAsset, promised_assets, twice_promised
-from throughline.products.reading import parse_promises, promises_of
+from throughline.products.reading import Product, parse_promises, promises_of
 from throughline.products.registration import JudgedLineage, Registration, planned, register, remove_withdrawn
 from throughline.products.terms import has_terms, new_terms, planned_terms
 
@@ -61,8 +62,9 @@ def apply(
         throughline product apply product.odps.yaml contracts/*.odcs.yaml
     """
     refuse_json_without_plan(as_json=as_json, plan=plan)
+    files_read = parsed_files(files, parse_promises)
     parts = parts_of(context, home, writes=not plan)
-    promises = _promises(files, parts, server)
+    promises = _promises(files_read, parts, server)
     lineage = JudgedLineage.of(*judged_lineage(context, home, lake))
     with reported(_GO_ON):
         registration = planned(parts, promises, lineage)
@@ -116,10 +118,10 @@ def _apply(
     return bool(registered.refused)
 
 
-def _promises(files: list[str], parts: Worker, server: str) -> list[PromisedAsset]:
+def _promises(files_read: Sequence[Contract | Product], parts: Worker, server: str) -> list[PromisedAsset]:
     """The promised assets; ends the command with all mistakes in the files."""
     try:
-        promises = promises_of(parsed_files(files, parse_promises), parts.names, server=server)
+        promises = promises_of(files_read, parts.names, server=server)
     except Misconfigured as error:
         fail(str(error), code=2)
     promised: list[PromisedAsset] = []

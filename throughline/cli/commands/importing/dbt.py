@@ -63,12 +63,12 @@ def dbt(
         throughline import dbt target --namespace spark://cluster:10001 --save dbt.jsonl
         throughline import dbt target --url https://NAME.azurewebsites.net --key ...
     """
-    place = "" if save or dry_run else receiver(url, home)
     try:
         project = read_project(folder)
         tables = namespace or namespace_of(project, os.environ, profiles=profiles_dir, target=target)
     except Misconfigured as error:
         fail(str(error), code=2)
+    place = "" if save or dry_run else receiver(url, home)
     total = sum(node.resource_type in {"model", "snapshot", "exposure"} for node in project.nodes.values())
     all_jobs = list(tracked(jobs_of(project, namespace=tables, job_namespace=job_namespace), "reading", total))
     is_known = not url or named(place=True)

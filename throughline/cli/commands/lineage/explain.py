@@ -56,8 +56,9 @@ def explain_command(
         fail(f"namespace and name are empty: {_WRITE_BOTH}", code=2)
     environment = RunEnvironment(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
     links = _pairs("--symlink", "NAMESPACE=NAME", symlink)
+    rules = names_in(names)
     parts = parts_of(context, home) if look else None
-    rules = parts.names if parts and names is None else names_in(names)
+    rules = parts.names if parts and names is None else rules
     naming_explanation = explain(namespace, name, symlinks=links, environment=environment, names=rules)
     key = (naming_explanation.naming.best.type, naming_explanation.naming.best.qualified_name)
     also = underivable_names(key, [(other.type, other.qualified_name) for other in naming_explanation.naming.others])

@@ -62,7 +62,6 @@ def mlflow(
         throughline link mlflow 4f0c... --tracking-uri databricks --page https://NAME.azurewebsites.net
         throughline link mlflow 4f0c... --tracking-uri sqlite:///mlflow.db --dry-run
     """
-    place = "" if save or dry_run else receiver(url, home)
     try:
         server = connect(tracking_uri)
         training = server.run(run.removeprefix(_RUN_URI).partition("/")[0])
@@ -70,6 +69,7 @@ def mlflow(
         linked = link(training, job_namespace=job_namespace, tables=tables)
     except (Misconfigured, MlflowError) as error:
         fail(str(error), code=2)
+    place = "" if save or dry_run else receiver(url, home)
     for sentence in linked.unknown:
         note("not known", sentence)
     for name in linked.writes:

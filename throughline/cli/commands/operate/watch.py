@@ -60,10 +60,12 @@ def watch(
         throughline watch --once --rules watch.toml
         throughline watch --once --rules watch.toml --policy policy.toml
     """
+    rules_of_file = parsed_file(rules, parse_watch_rules) if rules else None
+    policies_of_file = parsed_file(policy, parse_policies) if policy else None
     parts = parts_of(context, home, writes=not plan)
     source = "lake" if lake else "record"
 
-    policies = _policies(parts, policy)
+    policies = policies_of_file or _policies(parts)
     names = [policy.name for policy in policies.policies] if policies else []
 
     def look(routing: WatchRules) -> Snapshot:
@@ -74,13 +76,19 @@ def watch(
         return recorded_snapshot(parts.storage, parts.publishing, gates, with_foreign=with_foreign)
 
     if plan:
-        routing = _options(parts, rules).rules if rules else parts.watching.rules if parts.watching else WatchRules()
+        routing = (
+            _options(parts, rules_of_file).rules
+            if rules_of_file
+            else parts.watching.rules
+            if parts.watching
+            else WatchRules()
+        )
         with reported():
             snapshot = look(routing)
             _note_unmatched(routing, snapshot, names)
             _show(pending_messages(parts.storage, source, snapshot, datetime.now(UTC)), as_json=as_json)
         return
-    options = replace(_options(parts, rules), source=source)
+    options = replace(_options(parts, rules_of_file), source=source)
 
     def noted() -> Snapshot:
         noted_snapshot = look(options.rules)
@@ -95,13 +103,12 @@ def watch(
     _go_on(parts, options, lambda: look(options.rules), as_json=as_json)
 
 
-def _options(parts: Worker, rules: Path | None) -> WatchOptions:
+def _options(parts: Worker, rules: WatchRules | None) -> WatchOptions:
     """How to watch, by the rules given or those of the settings; ends the command where they are missing or wrong."""
     options = parts.watching
     if rules:
-        watch_rules = parsed_file(rules, parse_watch_rules)
         try:
-            options = watching(watch_rules, parts.watch_settings, parts.telemetry, parts.read_catalog)
+            options = watching(rules, parts.watch_settings, parts.telemetry, parts.read_catalog)
         except Misconfigured as error:
             fail(str(error), code=2)
     if options is None:
@@ -118,10 +125,8 @@ def _note_unmatched(rules: WatchRules, snapshot: Snapshot, policies: Sequence[st
         note(f"rules, line {remark.line}", remark.text)
 
 
-def _policies(parts: Worker, policy: Path | None) -> Rules | None:
-    """The policies given, or those of the settings."""
-    if policy:
-        return parsed_file(policy, parse_policies)
+def _policies(parts: Worker) -> Rules | None:
+    """The policies of the settings."""
     text_file = parts.watch_settings.policy
     return parse_policies(text_file.text, text_file.place) if text_file else None
 
