@@ -12,8 +12,6 @@ not decoded.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import reduce
-from operator import or_
 
 import msgspec
 
@@ -23,12 +21,10 @@ from shared.applications.state import ApplicationState, LatestRun
 from shared.model import Contribution, Span
 from shared.publishing.context import PublishContext
 from shared.records.cells import PackedCell, cells_of
+from shared.records.ledger import MAX_STARTS
 from shared.records.publish_queue import Mark
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import APPLICATIONS, HEADER, process_key
-
-MAX_STARTS = 32
-"""Starts of runs that a part keeps: the last ones."""
 
 
 class PartContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -129,9 +125,7 @@ def part_contents(application: str, state: ApplicationState) -> dict[str, PartCo
 
 def part_of(application: str, state: ApplicationState, process: str, content: PartContent, etag: str = "") -> Part:
     """What an application in this state contributes to a process (by key), of which this is the content. Pure."""
-    seen_span = (
-        reduce(or_, (contribution.seen for contribution in content.contributions)) if content.contributions else None
-    )
+    spans = [contribution.seen for contribution in content.contributions]
     return Part(
         process=process,
         application=application,
@@ -141,8 +135,8 @@ def part_of(application: str, state: ApplicationState, process: str, content: Pa
         ended=state.ended,
         active=state.active,
         closed=state.closed,
-        seen_first=seen_span.first if seen_span else None,
-        seen_last=seen_span.last if seen_span else None,
+        seen_first=min((span.first for span in spans), default=None),
+        seen_last=max((span.last for span in spans), default=None),
         content=content,
         etag=etag,
     )

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import reduce
 from itertools import chain
-from operator import or_
+from operator import itemgetter, or_
 from typing import NamedTuple
 
 import msgspec
@@ -243,28 +243,23 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     def with_report(self, process: str, report: ColumnReport | None) -> "AssetRecord":
         """With what a process (by qualified name) reports in place of what it reported so far; None: nothing."""
-        other_reports = [
-            structs.replace(
-                earlier,
-                writers=tuple(name for name in earlier.writers if name != process),
-                readers=tuple(name for name in earlier.readers if name != process),
-            )
+        users = {
+            (earlier.columns, earlier.declared): ({*earlier.writers} - {process}, {*earlier.readers} - {process})
             for earlier in self.reports
-        ]
-        reports = [earlier for earlier in other_reports if earlier.writers or earlier.readers]
+        }
         if report:
-            words = (report.columns, report.declared)
-            equal_reports = [earlier for earlier in reports if (earlier.columns, earlier.declared) == words]
-            reports = [earlier for earlier in reports if earlier not in equal_reports]
-            writers = {*report.writers, *(name for earlier in equal_reports for name in earlier.writers)}
-            readers = {*report.readers, *(name for earlier in equal_reports for name in earlier.readers)}
-            reports.append(structs.replace(report, writers=tuple(sorted(writers)), readers=tuple(sorted(readers))))
-        return structs.replace(
-            self,
-            reports=tuple(
-                sorted(reports, key=lambda report_of_asset: (report_of_asset.writers, report_of_asset.readers))
-            ),
-        )
+            writers, readers = users.setdefault((report.columns, report.declared), (set(), set()))
+            writers.update(report.writers)
+            readers.update(report.readers)
+        reports = [
+            ColumnReport(
+                columns=columns, declared=declared, writers=tuple(sorted(writers)), readers=tuple(sorted(readers))
+            )
+            for (columns, declared), (writers, readers) in users.items()
+            if writers or readers
+        ]
+        ordered = sorted(reports, key=lambda column_report: (column_report.writers, column_report.readers))
+        return structs.replace(self, reports=tuple(ordered))
 
     def row(self, storage: Storage) -> Row:
         """As a row of `assets`."""
@@ -286,14 +281,18 @@ def merged_reports(key: AssetKey, reports: Iterable[ColumnReport]) -> AssetSchem
     by name counts. Pure.
     """
     reports = tuple(reports)
-    written_reports = sorted(
-        ((name, report) for report in reports for name in report.writers), key=lambda pair: pair[0]
+    written = _by_process((name, report) for report in reports for name in report.writers)
+    read = _by_process((name, report) for report in reports for name in report.readers)
+    declared = reduce(or_, (report.declared for report in (*written, *read)), NOTHING_DECLARED)
+    return AssetSchema(
+        qualified_name=key[1],
+        columns=_columns(written) or _columns(read),
+        declared=structs.replace(declared, tags=()),
     )
-    read_reports = sorted(((name, report) for report in reports for name in report.readers), key=lambda pair: pair[0])
-    ordered = [report for _, report in (*written_reports, *read_reports)]
-    columns = _columns(report for _, report in written_reports) or _columns(report for _, report in read_reports)
-    declared = reduce(or_, (report.declared for report in ordered), NOTHING_DECLARED)
-    return AssetSchema(qualified_name=key[1], columns=columns, declared=structs.replace(declared, tags=()))
+
+
+def _by_process(reports: Iterable[tuple[str, ColumnReport]]) -> list[ColumnReport]:
+    return [report for _, report in sorted(reports, key=itemgetter(0))]
 
 
 def _columns(reports: Iterable[ColumnReport]) -> tuple[tuple[str, str], ...]:

@@ -30,17 +30,13 @@ _MOST_CACHED = 20_000
 
 def all_assets(storage: Storage) -> Iterator[AssetRecord]:
     """The records of all data sets, read page by page; those whose blobs are lost are left out."""
-    for row in storage.partition(ASSETS, ASSET_PARTITION):
-        record = _readable(row, storage)
-        if record:
-            yield record
+    rows = storage.partition(ASSETS, ASSET_PARTITION)
+    yield from filter(None, (_readable(row, storage) for row in rows))
 
 
 def read_assets(storage: Storage, keys: Iterable[AssetKey]) -> dict[AssetKey, AssetRecord]:
     """The records of these data sets, as far as there are any: a point read each."""
-    rows = {key: storage.read(ASSETS, ASSET_PARTITION, asset_key(key)) for key in keys}
-    records = {key: _readable(row, storage) for key, row in rows.items() if row}
-    return {key: record for key, record in records.items() if record}
+    return {record.own: record for record in records_by_key(storage, dict.fromkeys(map(asset_key, keys)))}
 
 
 def records_by_key(storage: Storage, keys: Iterable[str]) -> Iterator[AssetRecord]:
@@ -125,14 +121,11 @@ class AssetRows:
         missing = sorted(key for key in keys if not self._has_read(key))
         if missing:
             self._read_on(storage, len(missing) * _PAGE)
-        for key in missing:
-            if not self._has_read(key):
-                row = storage.read(ASSETS, ASSET_PARTITION, key)
-                self._records[key] = self._record(row, storage) if row else None
+        self.refresh(storage, (key for key in missing if not self._has_read(key)))
         return {key: record for key in keys if (record := self._changed.get(key) or self._records.get(key))}
 
     def refresh(self, storage: Storage, keys: Iterable[str]) -> None:
-        """Read these rows again: a publisher that had lost its lease may have written them since."""
+        """Read these rows, or read them again: a publisher that had lost its lease may have written them since."""
         for key in keys:
             row = storage.read(ASSETS, ASSET_PARTITION, key)
             self._records[key] = self._record(row, storage) if row else None

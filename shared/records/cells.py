@@ -30,7 +30,7 @@ def cells_of(record: _Dataclass, *, omitted: Collection[str] = ()) -> dict[str, 
     return {name: cell for name, cell in cells if cell is not None}
 
 
-def record_of(kind: type[T], row: Row, **further_fields: object) -> T:
+def record_of(kind: type[T], row: Row, /, **further_fields: object) -> T:
     """The record of a row that was made by `cells_of`; `further_fields` are the fields without a cell.
 
     Raises msgspec.ValidationError where a cell is missing or has another type.

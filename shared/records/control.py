@@ -1,21 +1,11 @@
-"""Rows of `control`: how far pieces of work have come, the versions that wrote the stored data, and the functions'
-settings.
+"""Rows of `control`: how far pieces of work have come, the versions of naming and storage layout that wrote the stored
+data (checked at the start), and the functions' settings, on record for the commands.
 
-How far a piece of work has come: rows of `control`, all of one shape, so that the work goes on where it stopped.
+A row of a piece of work holds its position as JSON, so that the work goes on where it stopped.
 
-A row holds the position as JSON. Positions of batch work are decided by that work; those of the periodic work of the
-sweeper are times, and stand here.
-
-The versions of naming and storage layout that wrote the stored data: one row of `control`, checked at the start.
-
-The settings by which the functions publish, on record for the commands: one row of `control`.
-
-The row holds texts by the names of settings (`shared/settings/reading.py` says which). One conditional write
-replaces it whole, so a reader sees the settings of one process.
-
-Who writes: a process of the functions when it starts, and the sweeper at each tick; both only where the row differs
-from their own settings. During a deployment processes with old and new settings may run side by side, and the row has
-those of the one that looked last. Once the last old process has ended, a tick writes the new ones.
+The row of the settings holds texts by their names (`shared/settings/reading.py` says which). A process of the functions
+writes it when it starts, and the sweeper at each tick; both only where it differs from their own. During a deployment
+it has those of the process that looked last; once the last old process has ended, a tick writes the new ones.
 """
 
 from collections.abc import Mapping
@@ -25,9 +15,9 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from shared.errors import Misconfigured, WriteConflict
+from shared.errors import Misconfigured
 from shared.records.cells import PackedCell, cells_of, record_of
-from shared.storage.port import Row, RowAddress, Storage, compare_and_swap
+from shared.storage.port import Row, Storage
 from shared.storage_layout import CHECKPOINT, CONTROL, digest_of
 from shared.versions import LAYOUT, NAMING
 
@@ -170,17 +160,10 @@ def record_settings(storage: Storage, texts: Mapping[str, str], *, now: datetime
     if not texts:
         raise ValueError("settings without a catalog hold nothing to record")
     digest = digest_of(msgspec.json.encode(dict(sorted(texts.items()))))
-
-    def change(row_before: Row | None) -> Row:
-        if row_before and row_before.values.get("digest") == digest:
-            return row_before
-        since = (now or datetime.now(UTC)).astimezone(UTC).isoformat()
-        values = {"form": _FORM, "digest": digest, "since": since, **_TEXTS.pack(storage, texts)}
-        return Row(partition=_KEY[0], key=_KEY[1], values=values)
-
-    try:
-        return compare_and_swap(
-            storage, RowAddress(CONTROL, *_KEY), change, decode=lambda row: row, encode=lambda row: row
-        ).changed
-    except WriteConflict:
-        return False  # others keep writing theirs: the sweeper looks again within a minute
+    row = storage.read(CONTROL, *_KEY)
+    if row and row.values.get("digest") == digest:
+        return False
+    since = (now or datetime.now(UTC)).astimezone(UTC).isoformat()
+    values = {"form": _FORM, "digest": digest, "since": since, **_TEXTS.pack(storage, texts)}
+    storage.upsert(CONTROL, Row(partition=_KEY[0], key=_KEY[1], values=values))
+    return True

@@ -20,7 +20,7 @@ PURGED = "its process was purged"
 MAX_ASSETS = 4000
 """Assets of a process that the ledger keeps: sixteen bytes each, in one cell."""
 MAX_STARTS = 32
-"""Starts of runs that are kept of forgotten contributions: enough to know a job's rhythm."""
+"""Starts of runs that a part keeps, and that are kept of forgotten ones: enough to know a job's rhythm."""
 _KEY_DIGITS = 32
 _PREFIX = b"1"
 """Stands before the keys: no cell is empty."""

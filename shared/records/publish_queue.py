@@ -64,16 +64,7 @@ class Mark:
     def of(cls, row: Row) -> "Mark":
         """From a row of `publishqueue`."""
         kind, target, application, version = row.key.removeprefix(_MARK).split("|")
-        return cls(
-            kind=kind,
-            target=target,
-            application=application,
-            version=int(version),
-            since=datetime.fromisoformat(str(row.values["since"])),
-            left=datetime.fromisoformat(str(row.values["left"])),
-            sender=str(row.values.get("sender", "")),
-            etag=row.etag,
-        )
+        return record_of(cls, row, kind=kind, target=target, application=application, version=int(version))
 
     @property
     def asset(self) -> str:
