@@ -108,6 +108,12 @@ class CatalogUnavailable(Retry):
     over: bool = False
     blames: bool = True
     made_progress: bool = False
+    no_access = False
+
+    @property
+    def is_general(self) -> bool:
+        """Whether what was sent is not the cause: no call would succeed."""
+        return not self.blames
 
     __str__ = Retry.__str__
 
@@ -132,6 +138,12 @@ class CatalogRefused(ThroughlineError):  # noqa: N818
     code: str
     detail: str
     after_lost_try: bool = False
+    over = True
+
+    @property
+    def is_general(self) -> bool:
+        """Whether what was sent is not the cause: no call would succeed."""
+        return self.no_access
 
     @property
     def no_access(self) -> bool:

@@ -25,7 +25,6 @@ from shared.records.assets import all_assets
 from shared.records.ledger import PURGED, LedgerEntry, ledger_entries, ledger_entry, put_entry
 from shared.records.publish_queue import QueueEntry, enqueue, read_queue
 from shared.records.states import LedgerState
-from shared.records.waits import NEVER
 from shared.storage.port import Storage
 from shared.storage_layout import QUEUE_PARTITION, SHADOW
 
@@ -95,36 +94,25 @@ def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) ->
             )  # the calls could take effect too late: the next purge finds them
         if guids:
             catalog.remove(sorted(guids.values()))
-        late = now + context.publishing.call_bound if catalog.may_still_land() else NEVER
+        gone_entries = [entry.removed(context.landed(entry.landing)) for entry in begun_entries]
         planner = Planner(context=context, headers=Headers(context=context))
-        purged = sum(_note_purged(context, planner, entry, queue.get(entry.process), late) for entry in begun_entries)
+        purged = sum(_note_purged(context, planner, entry, queue.get(entry.process)) for entry in gone_entries)
     return Purged(processes=purged, left=number_left + len(begun_entries) - purged)
 
 
-def _note_purged(
-    context: PublishContext, planner: Planner, entry: LedgerEntry, queued: QueueEntry | None, late: datetime
-) -> bool:
+def _note_purged(context: PublishContext, planner: Planner, gone_entry: LedgerEntry, queued: QueueEntry | None) -> bool:
     """Note that the catalog holds nothing of a process, and take it off the queue, unless what is queued is newer than
     the purge. What its marks are about is put on record.
     """
     storage = context.storage
-    gone_entry = replace(
-        entry,
-        state=LedgerState.NOTHING,
-        fingerprint="",
-        schemas="",
-        assets=frozenset(),
-        guid="",
-        landing=entry.landing.answered(late),
-        because=PURGED,
-    )
-    plan = Plan(queue_entry=queued or QueueEntry(target=entry.process), entry=gone_entry, entity=None)
+    gone_entry = replace(gone_entry, because=PURGED)
+    plan = Plan(queue_entry=queued or QueueEntry(target=gone_entry.process), entry=gone_entry, entity=None)
     with suppress(InFlight, ContentLost):
         plan = planner.plan(queued) if queued else plan
         settled = execute(storage, plan, replace(gone_entry, forgotten=plan.entry.forgotten))
         if settled and queued:
             Settler(context=context, published=Published()).finish([Settled.of(settled.queue_entry)])
-        storage.delete(SHADOW, QUEUE_PARTITION, entry.process)
+        storage.delete(SHADOW, QUEUE_PARTITION, gone_entry.process)
         return settled is not None
     return put_entry(storage, gone_entry) is not None
 

@@ -17,11 +17,11 @@ from msgspec import structs
 from shared.applications.rows import FoldMemory
 from shared.catalog.port import AssetKey, Catalog, Placeholder, batches
 from shared.concurrency import ParallelMap
-from shared.errors import WriteConflict
+from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
 from shared.openlineage.selection import MATCH_ALL, GlobFilter
 from shared.records.asset_record import AssetRecord
 from shared.records.assets import AssetRows
-from shared.records.waits import NEVER, Backoff
+from shared.records.waits import NEVER, Backoff, Landing
 from shared.storage.port import LeaseSession, Storage, start_session
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
@@ -102,6 +102,15 @@ class PublishContext:
     def is_in_time(self, lands: datetime, calls: int = 1) -> bool:
         """Whether so many calls in a row that begin now are over by then."""
         return self.publishing.now() + self.after(calls) <= lands
+
+    def landed(self, landing: Landing, error: CatalogRefused | CatalogUnavailable | None = None) -> Landing:
+        """After the last call of a write, and its `error`: without an answer, that call is waited for, since none of
+        the same write follows; a try of it whose answer was lost may take effect later, although the call succeeded.
+        """
+        now, bound = self.publishing.now(), self.publishing.call_bound
+        if error and not error.over:
+            return landing.unanswered(now, bound)
+        return landing.answered(now + bound if self.catalog.may_still_land() else NEVER)
 
 
 _NAMED = 100

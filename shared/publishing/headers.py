@@ -156,7 +156,6 @@ class Headers:
     context: PublishContext
     states: dict[str, ApplicationState] = field(default_factory=dict)
     contents: dict[str, Mapping[str, PartContent]] = field(default_factory=dict)
-    activity: dict[str, datetime | None] = field(default_factory=dict)
     remembered: set[str] = field(default_factory=set)
 
     def state(self, application: str) -> ApplicationState:
@@ -165,20 +164,15 @@ class Headers:
             if len(self.states) >= _MOST:
                 self.states.clear()
                 self.contents.clear()
-            self.states[application] = self._read(application)
+            state_read = read_state(self.context.storage, application, self.context.memory)
+            self.states[application] = state_read.state if state_read else _NO_STATE
         return self.states[application]
-
-    def _read(self, application: str) -> ApplicationState:
-        state_read = read_state(self.context.storage, application, self.context.memory)
-        state = state_read.state if state_read else _NO_STATE
-        self.activity[application] = max(filter(None, (state.active, state.last)), default=None)
-        return state
 
     def active(self, application: str) -> datetime | None:
         """The last event time of an application, as its header has it. Raises ContentLost."""
-        if application not in self.activity:
-            self._read(application)
-        return self.activity[application]
+        self.confirm(application)
+        state = self.state(application)
+        return max(filter(None, (state.active, state.last)), default=None)
 
     def content(self, application: str, process: str) -> PartContent:
         """What an application contributes to a process (by key). Raises ContentLost."""

@@ -29,7 +29,7 @@ from shared.model import Asset, AssetSchema, Process
 from shared.publishing.context import PublishContext
 from shared.publishing.planning import Plan
 from shared.records.asset_record import AssetRecord, ColumnReport, LastWrite, merged_reports
-from shared.records.waits import NEVER, Landing
+from shared.records.waits import Landing
 from shared.secrets import text_without_secrets
 from shared.storage_layout import asset_key, digest_of
 from shared.translation.aggregate import describe_write
@@ -268,14 +268,11 @@ def _compare(context: PublishContext, outdated: _Outdated, description: Descript
         bare_keys = frozenset(outdated[key][0].own for key in batch if _is_bare(*outdated[key]))
         try:
             up_to_date = context.catalog.up_to_date([outdated[key][1] for key in batch], bare=bare_keys)
-        except CatalogUnavailable as error:
+        except (CatalogRefused, CatalogUnavailable) as error:
+            if isinstance(error, CatalogRefused) and not error.no_access:
+                continue  # each by itself will tell which one it is
             description.unavailable = error
             return
-        except CatalogRefused as error:
-            if error.no_access:
-                description.unavailable = error
-                return
-            continue  # each by itself will tell which one it is
         for key in batch:
             record, entity = outdated[key]
             if entity.key in up_to_date:
@@ -303,8 +300,7 @@ def _described(
     context: PublishContext, record: AssetRecord, entity: AssetEntity, description: Description
 ) -> AssetRecord:
     """Describe a placeholder: its record after that. Where its columns are refused the rest is written."""
-    catalog, options, landing = context.catalog, context.publishing, record.landing
-    key = asset_key(record.own)
+    catalog, key = context.catalog, asset_key(record.own)
     try:
         description.written += catalog.describe_placeholder(entity, bare=_is_bare(record, entity))
     except (CatalogRefused, CatalogUnavailable) as error:
@@ -314,11 +310,8 @@ def _described(
         elif entity.columns:
             with suppress(CatalogRefused):  # the first refusal counts
                 catalog.describe_placeholder(replace(entity, columns=()))
-        is_over = isinstance(error, CatalogRefused) or error.over
-        landing = landing.answered() if is_over else landing.unanswered(options.now(), options.call_bound)
-        return structs.replace(record, landing=landing)
-    landing = landing.answered(options.now() + options.call_bound if catalog.may_still_land() else NEVER)
-    return _shown(context, record, entity, landing, description)
+        return structs.replace(record, landing=context.landed(record.landing, error))
+    return _shown(context, record, entity, context.landed(record.landing), description)
 
 
 def _shown(

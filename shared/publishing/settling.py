@@ -131,12 +131,9 @@ class Settler:
     def finish_plans(self, plans: Iterable[Plan], state: str) -> None:
         """Take processes in this state off the queue; they are looked at again when time may change them."""
         plans, now = list(plans), self.context.publishing.now()
-        later_times = [filter(None, (plan.revisit, plan.entry.landing.repeats_at(now))) for plan in plans]
+        times = [filter(None, (plan.revisit, plan.entry.landing.repeats_at(now))) for plan in plans]
         self.finish(
-            [
-                Settled.of(plan.queue_entry, min(times, default=None))
-                for plan, times in zip(plans, later_times, strict=True)
-            ]
+            [Settled.of(plan.queue_entry, min(time, default=None)) for plan, time in zip(plans, times, strict=True)]
         )
         for plan in plans:
             self.report(plan, state)
@@ -181,10 +178,7 @@ class Settler:
         """
         untried, now = map(self._asset, description.untried), self.context.publishing.now()
         self.finish([Settled(entry=entry, later=replace(entry, since=entry.since or now)) for entry in untried])
-        for key, due_time in sorted(description.later.items()):
-            entry = self._asset(key)
-            later_entry = QueueEntry(target=entry.target, due=due_time, revisit=True)
-            self.finish([Settled(entry=entry, later=later_entry, is_published=True)])
+        self.finish([Settled.of(self._asset(key), due_time) for key, due_time in sorted(description.later.items())])
         for key, error in sorted(description.errors.items()):
             is_refused = isinstance(error, CatalogRefused) and not error.no_access
             self.put_off(self._asset(key), error, isolated=is_refused, on_record=True)
@@ -202,7 +196,7 @@ class Settler:
         published.error = error_text(error)
         pause(self.context.storage, options.now() + wait, published.error, failures)
         batch = [entry for entry in batch if entry.target in self.entries]
-        if isinstance(error, CatalogUnavailable) and error.blames:
+        if not error.is_general:
             backoff = replace(options.backoff, first=options.pause)
             for entry in batch:
                 self.put(self._failed(entry, error, backoff))

@@ -15,7 +15,7 @@ from shared.publishing.context import PublishOptions
 from shared.publishing.placeholders import described, is_outdated, report_columns
 from shared.publishing.planning import Plan, execute
 from shared.publishing.settling import Refusal, Settled
-from shared.publishing.writing import CatalogWriter, kept_entry, reports_new_columns
+from shared.publishing.writing import CatalogWriter, kept_entry
 from shared.records.cells import PackedCell
 from shared.records.publish_queue import QueueEntry, enqueue
 from shared.storage.port import Row, Storage
@@ -64,9 +64,10 @@ class Rehearsal(CatalogWriter):
             row = storage.read(SHADOW, QUEUE_PARTITION, plan.queue_entry.target)
             if row:  # conditional: a newer row stays
                 storage.delete(SHADOW, QUEUE_PARTITION, row.key, row.etag)
-            if reports_new_columns(plan):
+            entry = kept_entry(plan)
+            if entry:
                 self._hold_descriptions(sorted(report_columns(self.context, plan)))
-            kept_plan = execute(storage, plan, kept_entry(plan))
+            kept_plan = execute(storage, plan, entry)
             self.settler.finish_plans([kept_plan] if kept_plan else [], "unchanged")
         self.context.assets.flush(storage)
 
@@ -78,7 +79,7 @@ class Rehearsal(CatalogWriter):
     def describe(self, entries: Sequence[QueueEntry]) -> None:
         """Hold the descriptions of these data sets back."""
         self._hold_descriptions([entry.key for entry in entries])
-        self.settler.finish([Settled(entry=entry, is_published=True) for entry in entries])
+        self.settler.finish([Settled.of(entry) for entry in entries])
 
     def _begin(self, plans: Sequence[Plan]) -> list[Plan]:
         """Hold the writes of these plans back: none is to be sent."""

@@ -11,7 +11,6 @@ publisher that lost its lease cannot write outdated lineage.
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from msgspec import structs
 
@@ -82,18 +81,19 @@ class CatalogWriter:
             if error.no_access:
                 raise
             return [Refusal(plan=plan, error=error, isolated=len(plans) == 1) for plan in plans]
-        refused = [refusal for plan in resolved_plans if plan.entity is None for refusal in self._nothing_left(plan)]
+        refused: list[Refusal] = []
+        for plan in resolved_plans:
+            if plan.entity is None and plan.entry.state is LedgerState.NOTHING:
+                self.keep([plan])
+            elif plan.entity is None:
+                refused += self.remove(plan)
         begun_plans = self._begin([plan for plan in resolved_plans if plan.entity])
         try:
             refused += self._send(begun_plans) if begun_plans else []
         except (CatalogRefused, CatalogUnavailable) as error:
-            if isinstance(error, CatalogUnavailable) and not error.over:
-                self._shorten_landings(begun_plans)
+            refused += self._requeue(begun_plans, error, number_sent=len(begun_plans))
+            if error.is_general or not error.over:
                 raise
-            requeued = self._requeue(begun_plans, error, number_sent=len(begun_plans))
-            if error.no_access if isinstance(error, CatalogRefused) else not error.blames:
-                raise
-            refused += requeued
         if any(_is_missing(refusal.error) for refusal in refused) and self._expire_stale():
             self.records.clear()
             return self._write([refusal.plan for refusal in refused])
@@ -174,16 +174,26 @@ class CatalogWriter:
         if not context.is_in_time(lands, catalog.calls_to_write(entities)):
             return []  # the call might not be over by then: these are planned again after that
         written_processes = catalog.write_processes(entities, guids) if ready_plans else {}
-        late = self._late()
         taken_plans = [
-            (plan, _written(plan, written_processes[plan.entry.qualified_name], late))
+            (plan, self._taken(plan, guid))
             for plan in ready_plans
-            if written_processes.get(plan.entry.qualified_name)
+            if (guid := written_processes.get(plan.entry.qualified_name))
         ]
         self._end(taken_plans, touched_columns, "written")
         remaining_plans = [plan for plan in begun_plans if not written_processes.get(plan.entry.qualified_name)]
         error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
         return self._requeue(remaining_plans, error, number_sent=len(begun_plans))
+
+    def _taken(self, plan: Plan, guid: str) -> LedgerEntry:
+        """The ledger entry of a plan that the catalog has taken."""
+        return replace(
+            plan.entry,
+            state=LedgerState.WRITTEN,
+            guid=guid,
+            schemas=schema_digest(plan.process),
+            assets=frozenset(asset_key(asset.key) for asset in plan.assets),
+            landing=self.context.landed(plan.entry.landing),
+        )
 
     def _end(
         self, plans: Sequence[tuple[Plan, LedgerEntry | None]], touched_columns: Iterable[str], state: str
@@ -209,53 +219,31 @@ class CatalogWriter:
         self.settler.published.written += description.written
         self.settler.note(description)
         open_keys = {*description.later, *description.errors, *description.untried}
-        self.settler.finish(
-            [Settled(entry=entry, is_published=True) for entry in entries if entry.key not in open_keys]
-        )
+        self.settler.finish([Settled.of(entry) for entry in entries if entry.key not in open_keys])
         if description.unavailable:
             raise description.unavailable
-
-    def _late(self) -> datetime:
-        """Until when a try of the last call, whose answer was lost, may take effect, although the call succeeded."""
-        options = self.context.publishing
-        return options.now() + options.call_bound if self.context.catalog.may_still_land() else NEVER
-
-    def _shorten_landings(self, begun_plans: Sequence[Plan]) -> None:
-        """After a call without an answer: wait for that call only, since no further one of this write follows."""
-        options = self.context.publishing
-
-        def shorten(plan: Plan) -> None:
-            landing = plan.entry.landing.unanswered(options.now(), options.call_bound)
-            put_entry(self.context.storage, replace(plan.entry, landing=landing))
-
-        options.parallel.all(shorten, begun_plans)
 
     def _requeue(
         self, begun_plans: Sequence[Plan], error: CatalogRefused | CatalogUnavailable, *, number_sent: int
     ) -> list[Refusal]:
         """Prepare what was not written in a call of `number_sent` plans for the next one. Of all but new processes
         without access the state is unknown (one that was there may have been deleted to be recreated), so the ledger
-        keeps saying *writing*, but nobody waits for it.
+        keeps saying *writing*; nobody waits for it unless there was no answer.
         """
-        no_access = isinstance(error, CatalogRefused) and error.no_access
-        late = self._late()
-        refusals = []
-        for plan in begun_plans:
-            is_new = no_access and not plan.entry.guid and not plan.was_interrupted
-            state = LedgerState.NOTHING if is_new else LedgerState.WRITING
-            entry = put_entry(
-                self.context.storage, replace(plan.entry, state=state, landing=plan.entry.landing.answered(late))
-            )
-            if entry:
-                refusals.append(Refusal(plan=replace(plan, entry=entry), error=error, isolated=number_sent == 1))
-        return refusals
+        context = self.context
 
-    def _nothing_left(self, plan: Plan) -> list[Refusal]:
-        """Publish a process whose inputs and outputs turned out to be one asset: remove it, if it is there."""
-        if plan.entry.state is not LedgerState.NOTHING:
-            return self.remove(plan)
-        self.keep([plan])
-        return []
+        def requeue(plan: Plan) -> LedgerEntry | None:
+            is_new = error.no_access and not plan.entry.guid and not plan.was_interrupted
+            state = LedgerState.NOTHING if is_new else LedgerState.WRITING
+            landing = context.landed(plan.entry.landing, error)
+            return put_entry(context.storage, replace(plan.entry, state=state, landing=landing))
+
+        entries = context.publishing.parallel.each(requeue, begun_plans)
+        return [
+            Refusal(plan=replace(plan, entry=entry), error=error, isolated=number_sent == 1)
+            for plan, entry in zip(begun_plans, entries, strict=True)
+            if entry
+        ]
 
     def keep(self, plans: Sequence[Plan]) -> None:
         """End plans that change nothing in the catalog: write their parts, and what their processes report of columns.
@@ -264,9 +252,9 @@ class CatalogWriter:
         """
         for plan in plans:
             note_writes(self.context, plan)
-        reporting = [plan for plan in plans if reports_new_columns(plan)]
-        touched_columns = [key for plan in reporting for key in report_columns(self.context, plan)]
-        self._end([(plan, kept_entry(plan)) for plan in plans], touched_columns, "unchanged")
+        kept = [(plan, kept_entry(plan)) for plan in plans]
+        touched_columns = [key for plan, entry in kept if entry for key in report_columns(self.context, plan)]
+        self._end(kept, touched_columns, "unchanged")
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.
@@ -285,49 +273,26 @@ class CatalogWriter:
             if error.no_access:
                 raise
             return [Refusal(plan=begun_plan, error=error, isolated=True)]
-        entry = replace(
-            begun_plan.entry,
-            state=LedgerState.NOTHING,
-            fingerprint="",
-            schemas="",
-            assets=frozenset(),
-            guid="",
-            landing=landing.answered(self._late()),
-        )
+        entry = begun_plan.entry.removed(context.landed(landing))
         gone_plan = replace(begun_plan, process=None)
         self._end([(gone_plan, entry)], report_columns(context, gone_plan), "removed")
         return []
 
 
-def _written(plan: Plan, guid: str, late: datetime) -> LedgerEntry:
-    """The ledger entry of a plan that the catalog has taken."""
-    return replace(
-        plan.entry,
-        state=LedgerState.WRITTEN,
-        guid=guid,
-        schemas=schema_digest(plan.process),
-        assets=frozenset(asset_key(asset.key) for asset in plan.assets),
-        landing=plan.entry.landing.answered(late),
-    )
-
-
-def reports_new_columns(plan: Plan) -> bool:
-    """Whether the process of an unchanged plan reports other columns than when it was written, or none any more, where
-    it was never written since the catalog gave no access.
-    """
-    if plan.process is None and not plan.is_kept:
-        return plan.entry.state is LedgerState.NOTHING and bool(plan.entry.assets)
-    if plan.entity is None or plan.is_kept or plan.entry.state is not LedgerState.WRITTEN:
-        return False
-    return schema_digest(plan.process) != plan.entry.schemas or plan.entry.imported
-
-
 def kept_entry(plan: Plan) -> LedgerEntry | None:
-    """The ledger entry of an unchanged plan, if it changes."""
-    if reports_new_columns(plan):
-        assets = plan.entry.assets if plan.process else frozenset()
-        return replace(plan.entry, assets=assets, schemas=schema_digest(plan.process), imported=False)
-    return None
+    """The ledger entry of an unchanged plan, if its process reports other columns than when it was written, or none any
+    more, where it was never written since the catalog gave no access; else None.
+    """
+    entry = plan.entry
+    if plan.is_kept:
+        return None
+    if plan.process is None:
+        is_changed = entry.state is LedgerState.NOTHING and bool(entry.assets)
+    else:
+        is_written = plan.entity is not None and entry.state is LedgerState.WRITTEN
+        is_changed = is_written and (schema_digest(plan.process) != entry.schemas or entry.imported)
+    assets = entry.assets if plan.process else frozenset[str]()
+    return replace(entry, assets=assets, schemas=schema_digest(plan.process), imported=False) if is_changed else None
 
 
 def _is_missing(error: Exception) -> bool:

@@ -113,11 +113,10 @@ class AssetState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sentence(self) -> str:
         """The sentence for the catalog: dropped or renamed, and when; empty while the data set exists."""
-        alive = max((moment for state, moment in self.times.items() if state in _ALIVE), default=None)
-        last_loss = max(((moment, state) for state, moment in self.times.items() if state in _LOSSES), default=None)
-        if last_loss is None or (alive and alive >= last_loss[0]):
+        changes = [(at, state in _ALIVE, state) for state, at in self.times.items() if state in _ALIVE | _LOSSES]
+        loss_time, is_alive, state = max(changes, default=(NEVER, True, ""))
+        if is_alive:
             return ""
-        loss_time, state = last_loss
         return (
             f"Renamed to {self.became} on {loss_time:%Y-%m-%d}."
             if state == "RENAME"

@@ -78,6 +78,12 @@ class LedgerEntry:
         """Why the catalog holds nothing of it, where that was wanted; else empty."""
         return self.because or (RETIRED if self.retired else "")
 
+    def removed(self, landing: Landing) -> "LedgerEntry":
+        """After the process was removed from the catalog."""
+        return replace(
+            self, state=LedgerState.NOTHING, fingerprint="", schemas="", assets=frozenset(), guid="", landing=landing
+        )
+
     def row(self) -> Row:
         """As a row of `processes`."""
         values: dict[str, Value] = {
