@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from shared.applications.partition import OpenApplication, counting_events
 from shared.applications.processor import ApplicationProcessor
@@ -30,7 +31,8 @@ from shared.events.archive import DAMAGED, all_lines, index_of, is_index
 from shared.events.dead_letters import dead_letters
 from shared.events.stored_runs import ArchivedRun, StoredRun, archived_below, runs_below
 from shared.maintenance.replay import ReplayedApplication, replay_application, unrecorded
-from shared.openlineage.decoding import decode
+from shared.openlineage.decoding import Event, decode
+from shared.openlineage.merging import fold
 from shared.publishing.context import PublishContext
 from shared.publishing.publisher import Publisher
 from shared.reading.values import Progress, counted, no_progress
@@ -124,6 +126,8 @@ _MAX_HOURS = 8
 _CALLS = 5
 """Calls to storage in which an application is read and written, beside those for its events."""
 _SAVE_EVERY = 100
+_MAX_EVENTS = 1000
+"""Events of a split run that are in memory at a time."""
 _PUBLISH_EVERY = 5.0
 """Seconds between publishing what is finished."""
 _SAMPLE = 200
@@ -148,8 +152,8 @@ class StoredApplication:
 
 @dataclass(slots=True, kw_only=True)
 class Inventory:
-    """All applications by the names of events, and the folders of runs that may lie in several. Memory: some 400 bytes
-    an application, and 100 a run.
+    """All applications by the names of events, and those that have to know of a run whose events name several, or of
+    one that is an application itself (`split`). Memory: some 400 bytes an application, and 100 a run.
     """
 
     applications: dict[str, StoredApplication] = field(default_factory=dict)
@@ -167,10 +171,9 @@ class Inventory:
 
 
 def inventory(storage: Storage, progress: Progress = no_progress) -> Inventory:
-    """List all events, twice."""
+    """List all events."""
     stored = Inventory()
-    places: dict[int, int] = {}
-    several: set[str] = set()
+    places: dict[int, str] = {}
     for run in counted(progress, "stored runs", runs_below(storage, "")):
         events = [*run.events, *(event for archived in run.archived for event in archived.run.events)]
         last = max(event.time for event in events)
@@ -180,12 +183,13 @@ def inventory(storage: Storage, progress: Progress = no_progress) -> Inventory:
         application.last = max(application.last, last)
         application.hours.add(run.folder[:_HOUR])
         application.events += len(events)
-        if places.setdefault(hash(run.run_id), hash(run.application)) != hash(run.application):
-            several.add(run.run_id)
-    for run in counted(progress, "split runs", runs_below(storage, "")):
-        is_application = run.run_id != run.application and run.run_id in stored.applications
-        if is_application or run.run_id in several:
-            stored.split.setdefault(run.run_id, set()).add(f"{run.folder}/")
+        place = places.setdefault(hash(run.run_id), application.application)
+        if place != run.application:
+            stored.split.setdefault(run.run_id, {place}).add(run.application)
+    for run_id in stored.applications:
+        place = places.get(hash(run_id), run_id)
+        if place != run_id or run_id in stored.split:
+            stored.split.setdefault(run_id, {place}).add(run_id)
     return stored
 
 
@@ -279,23 +283,16 @@ class _ArchivedHours:
     storage: Storage
     hours: dict[str, list[ArchivedRun]] = field(default_factory=dict)
 
-    def runs_of(self, application: StoredApplication) -> list[StoredRun]:
-        """The runs of an application as they are stored."""
-        return [
-            run for hour in sorted(application.hours) for run in self.runs_below(f"{hour}{application.application}/")
-        ]
-
-    def runs_below(self, folder: str) -> list[StoredRun]:
-        """The runs below a folder of an hour."""
-        hour = folder[:_HOUR]
-        if hour not in self.hours:
-            while len(self.hours) >= _MAX_HOURS:
-                del self.hours[next(iter(self.hours))]
-            self.hours[hour] = list(archived_below(self.storage, hour))
-        archived = (
-            archived_run for archived_run in self.hours[hour] if f"{archived_run.run.folder}/".startswith(folder)
-        )
-        return list(runs_below(self.storage, folder, archived))
+    def runs_of(self, application: StoredApplication, run_id: str = "") -> Iterator[StoredRun]:
+        """The runs of an application as they are stored, or one of them."""
+        for hour in sorted(application.hours):
+            if hour not in self.hours:
+                while len(self.hours) >= _MAX_HOURS:
+                    del self.hours[next(iter(self.hours))]
+                self.hours[hour] = list(archived_below(self.storage, hour))
+            folder = f"{hour}{application.application}/{run_id}"
+            archived = (archived_run for archived_run in self.hours[hour] if archived_run.run.folder.startswith(folder))
+            yield from runs_below(self.storage, folder, archived)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -318,13 +315,9 @@ class _Work:
         """Find the split runs of each application."""
         self.archive = _ArchivedHours(storage=self.processor.storage)
         self.split = {}
-        for run_id, folders in self.stored.split.items():
-            for application in self._applications_of(run_id, folders):
+        for run_id, applications in self.stored.split.items():
+            for application in applications:
                 self.split.setdefault(application, set()).add(run_id)
-
-    def _applications_of(self, run_id: str, folders: set[str]) -> set[str]:
-        """The applications that have to know of a split run: those of its events, and itself where it is one."""
-        return {folder.split("/")[4] for folder in folders} | ({run_id} & self.stored.applications.keys())
 
     def replay(self, application: StoredApplication) -> ReplayedApplication:
         """Compute an application, with its split runs first, and publish what is finished."""
@@ -336,17 +329,19 @@ class _Work:
         self._publish(replayed, application.last)
         return replayed
 
-    def _reunite(self, run_id: str, folders: set[str]) -> None:
+    def _reunite(self, run_id: str, applications: set[str]) -> None:
         """Put a split run on record in its home, and references to it in the other applications."""
         storage, cache = self.processor.storage, self.processor.blob_cache
-        runs = [run for folder in sorted(folders) for run in self.archive.runs_below(folder)]
+        places = [self.stored.applications[application] for application in sorted(applications)]
+        runs = [run for place in places for run in self.archive.runs_of(place, run_id)]
         missing = unrecorded(storage, OpenApplication(application=""), runs, cache, with_archive=True)
         for row in missing.rows:
             storage.insert(APPLICATIONS, row.row(row.event.application))  # it is not over: the sweeper goes on
         for record in missing.records.values():
-            events = [self.processor.event(event) for event in counting_events(storage, record)]
-            usable = [event for event in events if event]
-            applications = self._applications_of(run_id, folders)
+            decoded = filter(None, map(self.processor.event, counting_events(storage, record)))
+            usable: tuple[Event, ...] = ()
+            while part := tuple(islice(decoded, _MAX_EVENTS)):
+                usable = fold((*usable, *part))
             home = merge_run(usable).application_run if usable else min(applications)
             references = (*record.events, *record.archived)
             moved = RunRecord(
