@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache, cached_property, partial
 from types import MappingProxyType
 
 from msgspec import structs
@@ -25,7 +26,7 @@ from shared.events.archive import ArchiveMissing
 from shared.events.archive_writer import Batch, Item, begin, end, pending_batch, write_batch
 from shared.events.dead_letters import DISCARDED, UNUSABLE, dead_letters, withdraw_letters
 from shared.records.control import ARCHIVE as ARCHIVE_CHECKPOINT
-from shared.records.ledger import LedgerEntry, ledger_entry
+from shared.records.ledger import ledger_entry
 from shared.records.publish_queue import PROCESS_KIND, Mark, leave_marks, pending_targets
 from shared.records.states import EventState, LedgerState, State
 from shared.storage.port import BlobFact, Storage
@@ -87,7 +88,7 @@ def close_and_archive(
     """
     if options.quiet is None or now < (ARCHIVE_CHECKPOINT.load(storage) or now):
         return 0
-    work = _Archiving(storage, options, places, now, may_continue)
+    work = _Archiving(storage, options, places, quiet_since=now - options.quiet, now=now, may_continue=may_continue)
     archived = work.end_pending()
     if archived is None:
         return 0
@@ -109,17 +110,19 @@ class _Archiving:
         storage: Storage,
         options: ClosingOptions,
         places: Mapping[str, set[str]],
+        *,
         now: datetime,
+        quiet_since: datetime,
         may_continue: Callable[[], bool],
     ) -> None:
-        self._storage, self._options, self._places, self._now = storage, options, places, now
+        self._storage, self._options, self._places = storage, options, places
+        self._now, self._quiet_since = now, quiet_since
         self._calls = ParallelMap(at_once=options.at_once, beat=may_continue)
         letters = [letter for letter in dead_letters(storage) if letter.place]
         self._letters = [letter for letter in letters if not letter.discarded]
         self._blocked = {letter.place.run_id for letter in self._letters if letter.place}
         self._discarded = {letter.digest for letter in letters if letter.discarded}
-        self._pending: frozenset[str] | None = None
-        self._ledger: dict[str, LedgerEntry] = {}
+        self._entry = cache(partial(ledger_entry, storage))
         self._applications: dict[str, dict[str, RunRecord]] = {}
         self._running: dict[tuple[str, str], tuple[str, str]] = {}
 
@@ -163,11 +166,9 @@ class _Archiving:
 
     def ignored_batches(self) -> Iterator[tuple[Item, ...]]:
         """Ignored events that came long ago, in batches for one file each: of one hour and reason."""
-        if self._options.quiet is None:
-            return
-        quiet_since, folder, items = self._now - self._options.quiet, "", list[Item]()
+        folder, items = "", list[Item]()
         for fact in self._storage.blobs(IGNORED):
-            if fact.arrived > quiet_since or not is_ignored_blob(fact.name):
+            if fact.arrived > self._quiet_since or not is_ignored_blob(fact.name):
                 continue
             item = Item(
                 IGNORED, fact.name, fact.arrived, fact.size, EventState.SKIPPED.value, reason_of_ignored(fact.name)
@@ -203,16 +204,8 @@ class _Archiving:
             state, reason = EventState.SKIPPED.value, CLOSED_REASON
         elif event.digest in self._discarded:
             state, reason = EventState.SKIPPED.value, DISCARDED
-        return Item(
-            EVENTS,
-            fact.name,
-            fact.arrived,
-            fact.size,
-            state,
-            reason,
-            record.closed,
-            "" if home == event.application else home,
-        )
+        home = "" if home == event.application else home
+        return Item(EVENTS, fact.name, fact.arrived, fact.size, state, reason, record.closed, home)
 
     def _record(self, event: StoredEvent) -> tuple[RunRecord | None, str]:
         """The record of an event's run and the application that has it."""
@@ -239,7 +232,7 @@ class _Archiving:
         self._withdraw_letters(records)
         stand_ins = snapshot.state.stand_ins()
         closing = {
-            run_id: replace_closed(record, self._now, outcome)
+            run_id: structs.replace(record, closed=self._now, outcome=outcome, values=())
             for run_id, record in records.items()
             if self._may_close(record, snapshot) and (outcome := self._outcome(record, stand_ins))
         }
@@ -274,12 +267,12 @@ class _Archiving:
     def _may_close(self, record: RunRecord, snapshot: OpenApplication) -> bool:
         if record.closed or record.home or not record.is_decided or record.is_running or record.run_id in self._blocked:
             return False
-        if self._options.quiet is None or record.arrived is None or snapshot.state.stale:
+        if record.arrived is None or record.arrived > self._quiet_since or snapshot.state.stale:
             return False
         run = snapshot.records.get(record.joined)
         if run and not run.closed:  # its plan is read again with each event of that run
             return False
-        if self._now - record.arrived < self._options.quiet or record.run_id in snapshot.by_run():
+        if record.run_id in snapshot.by_run():
             return False
         return self._is_reunited(record.run_id, snapshot.application)
 
@@ -300,29 +293,18 @@ class _Archiving:
             return record.verdict.value, record.reason
         processes = {process for process, _ in record.contents}
         stand_in_processes = frozenset[str]().union(*(stand_ins.get(process, frozenset()) for process in processes))
-        if not self._in_progress().isdisjoint(processes | stand_in_processes):
+        if not self._in_progress.isdisjoint(processes | stand_in_processes):
             return None
         entries = [self._entry(process) for process in sorted(stand_in_processes)]
         if any(entry.state is LedgerState.WRITTEN for entry in entries):
             return EventState.PUBLISHED.value, ""
         return EventState.SKIPPED.value, min((entry.why for entry in entries if entry.why), default=NO_PROCESS)
 
+    @cached_property
     def _in_progress(self) -> frozenset[str]:
         """The processes that are to be published, or held back by shadow mode."""
-        if self._pending is None:
-            shadowed = (row.key for row in self._storage.partition(SHADOW, QUEUE_PARTITION))
-            self._pending = pending_targets(self._storage) | frozenset(shadowed)
-        return self._pending
-
-    def _entry(self, process: str) -> LedgerEntry:
-        if process not in self._ledger:
-            self._ledger[process] = ledger_entry(self._storage, process)
-        return self._ledger[process]
-
-
-def replace_closed(record: RunRecord, now: datetime, outcome: tuple[str, str]) -> RunRecord:
-    """The record of a run that is closed now."""
-    return structs.replace(record, closed=now, outcome=outcome, values=())
+        shadowed = (row.key for row in self._storage.partition(SHADOW, QUEUE_PARTITION))
+        return pending_targets(self._storage) | frozenset(shadowed)
 
 
 def _parts(runs: list[str]) -> Iterator[list[str]]:
@@ -342,13 +324,10 @@ def _commit_closing(
     is_over = not snapshot.unfolded and all(record.closed or record.home for record in all_records.values())
     state = structs.replace(snapshot.state, version=snapshot.state.version + 1, closed=now if is_over else None)
     if is_over:
+        mark = partial(Mark, kind=PROCESS_KIND, application=snapshot.application, version=state.version)
         processes = sorted(state.contributions(snapshot.application))
-        leave_marks(storage, [_mark(process, snapshot.application, state.version, now) for process in processes])
+        leave_marks(storage, [mark(target=process, since=now, left=now) for process in processes])
     return Commit.of(storage, snapshot, state, closing).execute(storage)
-
-
-def _mark(process: str, application: str, version: int, now: datetime) -> Mark:
-    return Mark(kind=PROCESS_KIND, target=process, application=application, version=version, since=now, left=now)
 
 
 def _note_archived(storage: Storage, application: str, runs: Mapping[str, set[str]], max_references: int) -> None:

@@ -18,6 +18,7 @@ import msgspec
 
 from shared.errors import Quarantined
 from shared.events.dead_letters import add_dead_letter
+from shared.records.cells import cells_of, record_of
 from shared.records.control import Checkpoint
 from shared.storage.port import Operation, OperationKind, Row, Storage, chunks
 from shared.storage_layout import CONTROL, EVENTS, StoredEvent, digest_of, moment, stamp, stored_from_blob
@@ -41,32 +42,21 @@ class OpenEntry:
 
     def row(self) -> Row:
         """As a row of `control`."""
-        values: dict[str, str | int] = {"waiting": self.waiting}
-        if self.oldest:
-            values["oldest"] = self.oldest.isoformat()
-        return Row(partition=_PARTITION, key=f"{stamp(self.due)}|{self.application}", values=dict(values))
+        values = cells_of(self, omitted=("application", "due"))
+        return Row(partition=_PARTITION, key=f"{stamp(self.due)}|{self.application}", values=values)
 
     @classmethod
     def of(cls, row: Row) -> "OpenEntry":
         """From a row of `control`."""
         due_text, application = row.key.split("|")
-        oldest = row.values.get("oldest")
-        return cls(
-            application=application,
-            due=moment(due_text),
-            waiting=int(str(row.values.get("waiting", 0))),
-            oldest=datetime.fromisoformat(str(oldest)) if oldest else None,
-        )
+        return record_of(cls, row, application=application, due=moment(due_text))
 
 
 def rounded(time: datetime, now: datetime) -> datetime:
     """A time that is not earlier: a whole minute, or a whole hour where it is far away."""
     step = _HOUR if time - now > _SOON else _MINUTE
-    remainder = (time - _EPOCH) % step
+    remainder = (time - EPOCH) % step
     return time + step - remainder if remainder else time
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def due_entries(storage: Storage, until: datetime) -> Iterator[OpenEntry]:

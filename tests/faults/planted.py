@@ -257,14 +257,14 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a run is closed although events of it are not folded",
         file=_CLOSING,
-        original=" or record.run_id in snapshot.by_run():\n",
-        mistaken=":\n",
+        original="        if record.run_id in snapshot.by_run():\n",
+        mistaken="        if False:\n",
         tests=("tests/shared/sweeping/test_closing.py",),
     ),
     Mistake(
         name="a run is closed before its processes are published",
         file=_CLOSING,
-        original="        if not self._in_progress().isdisjoint(processes | stand_in_processes):\n",
+        original="        if not self._in_progress.isdisjoint(processes | stand_in_processes):\n",
         mistaken="        if False:\n",
         tests=("tests/shared/sweeping/test_closing.py",),
     ),
