@@ -231,7 +231,8 @@ class _Work:
         operations = 1 + len(snapshot.parts)
         number_read = 0
         for run_id in sorted(run_ids_to_fold, key=lambda run: (run not in self.pending, run)):
-            must_read = self.rereads or run_id in self.pending or run_id in snapshot.state.stale
+            is_known = self.processor.memory.has_folded(run_id)
+            must_read = self.rereads or is_known or run_id in self.pending or run_id in snapshot.state.stale
             operations += 1 + len(self.unfolded.get(run_id, ()))
             if runs and (operations > MAX_OPERATIONS or len(runs) >= _MAX_RUNS or number_read >= _MAX_READ):
                 break

@@ -102,6 +102,17 @@ def test_a_late_failure_takes_back_what_the_run_contributed() -> None:
     assert (record.verdict, record.ended) == (State.SKIPPED, "FAIL")
 
 
+def test_a_second_end_of_a_run_is_not_taken_for_the_end_of_a_new_one() -> None:
+    """As of Spark's listener and of the plan's: a fold that took the run for new would be refused and repeated."""
+    world = Applications()
+    world.deliver(*world.receive(START, COMPLETE))
+    second = world.receive(copy("COMPLETE", "10:00:05", source="/late"))
+    world.storage.calls.clear()
+    world.deliver(*second)
+    assert world.storage.calls == {"partition": 1, "transact": 2}, "the record is in memory with its header"
+    assert world.edges() == [("/a", "/b"), ("/late", "/b")]
+
+
 def test_an_event_whose_row_is_missing_is_folded_all_the_same() -> None:
     world = Applications()
     (complete,) = world.receive(COMPLETE)
