@@ -18,7 +18,7 @@ from shared.publishing.shadow import Rehearsal
 from shared.publishing.writing import CatalogWriter
 from shared.records.asset_record import AssetRecord, Change
 from shared.records.publish_queue import PublishQueue, QueueEntry, read_queue, resume_publishing
-from shared.storage.port import LeaseSession, start_session
+from shared.storage.port import LeaseSession, session_of
 from shared.telemetry.port import PUBLISHING
 
 _LOG = logging.getLogger("throughline.publish")
@@ -51,15 +51,12 @@ class Publisher:
         queue = read_queue(storage, now=self.context.publishing.now()) if looks else None
         in_flight = frozenset[str]()
         while queue is None or (not published.error and _due(queue, self.context.publishing, in_flight)):
-            session = start_session(storage, PUBLISHER, self.context.publishing.seconds)
-            if session is None:
-                break
-            try:
+            with session_of(storage, PUBLISHER, self.context.publishing.seconds) as session:
+                if session is None:
+                    break
                 with self.context.assets.borrowed() as rows:
                     drain = _Drain(replace(self.context, assets=rows), session, published)
                     is_drained = drain.run(queue)
-            finally:
-                session.lease.release()
             if not is_drained:
                 break
             queue, in_flight = read_queue(storage, now=self.context.publishing.now()), frozenset(drain.in_flight)

@@ -25,6 +25,8 @@ from shared.storage_layout import ASSET_PARTITION, ASSETS, asset_key
 _LOG = logging.getLogger("throughline.assets")
 
 _PAGE = 1000
+_AFTER_ALL = "~"
+"""After the keys of all rows, which are hexadecimal."""
 _MOST_CACHED = 20_000
 
 
@@ -74,11 +76,8 @@ class AssetRows:
         self._owner = uuid4().hex
         self._records: dict[str, AssetRecord | None] = {}
         self._changed: dict[str, AssetRecord] = {}
-        self._lost: dict[str, str] = {}
-        """The etags of rows whose blobs are lost."""
         self._until = ""
         """All rows with smaller keys have been read."""
-        self._is_whole = False
         self._use = threading.Lock()
 
     @contextmanager
@@ -107,8 +106,7 @@ class AssetRows:
         """Forget all rows, since another process may have changed them."""
         self._records.clear()
         self._changed.clear()
-        self._lost.clear()
-        self._until, self._is_whole = "", False
+        self._until = ""
 
     def read(self, storage: Storage, keys: Iterable[AssetKey]) -> dict[AssetKey, AssetRecord]:
         """The records of these data sets, as far as there are any."""
@@ -149,7 +147,7 @@ class AssetRows:
         operations = []
         for key, record in sorted(self._changed.items()):
             stored = self._records.get(key)
-            row = replace(record.row(storage), etag=stored.etag if stored else self._lost.get(key, ""))
+            row = replace(record.row(storage), etag=stored.etag if stored else "")
             operations.append(Operation(kind=OperationKind.REPLACE if row.etag else OperationKind.INSERT, row=row))
         for part in chunks(operations):
             etags = storage.transact(ASSETS, part)
@@ -159,10 +157,9 @@ class AssetRows:
             for operation, etag in zip(part, etags, strict=True):
                 key = operation.row.key
                 self._records[key] = structs.replace(self._changed.pop(key), etag=etag)
-                self._lost.pop(key, None)
 
     def _has_read(self, key: str) -> bool:
-        return key in self._records or key in self._changed or self._is_whole or key < self._until
+        return key in self._records or key in self._changed or key < self._until
 
     def _read_on(self, storage: Storage, limit: int) -> None:
         """Read the next rows of the table, so many at most."""
@@ -176,17 +173,18 @@ class AssetRows:
             self._until = f"{row.key} "
             if row.key not in self._changed:
                 self._records[row.key] = self._record(row, storage)
-        self._is_whole = number < limit
+        if number < limit:
+            self._until = _AFTER_ALL
 
     def _record(self, row: Row, storage: Storage) -> AssetRecord | None:
         """The record in a row. In place of a lost one: None, and the processes that use its data set are written once
-        more, so that it is looked up again and they report its columns again.
+        more, so that it is looked up again and they report its columns again. The row goes last.
         """
         record = _readable(row, storage)
         if record is None:
-            self._lost[row.key] = row.etag
             users = [entry.process for entry in ledger_entries(storage) if row.key in entry.assets]
             for process in users:
                 request_rewrite(storage, process)
             enqueue(storage, users)
+            storage.delete(ASSETS, row.partition, row.key, row.etag)
         return record
