@@ -56,12 +56,14 @@ def output_at(place: DatasetKey, columns: Iterable[EvaluatedColumn], rows: Flow)
         namespace=place[0],
         name=place[1],
         fields=tuple(
-            (column.name, (OutputField(input_fields=_fields(column.flow, column.text.text if column.text else "")),))
-            for column in columns
-            if column.flow
+            [
+                (column.name, (OutputField(input_fields=_fields(column.flow, column.text)),))
+                for column in columns
+                if column.flow
+            ]
         ),
         rows=_fields({source: frozenset(map(_as_condition, steps)) for source, steps in rows.items()}),
-        schema=tuple((column.name, column.type) for column in columns),
+        schema=tuple([(column.name, column.type) for column in columns]),
     )
 
 
@@ -69,24 +71,26 @@ def _as_condition(step: FlowStep) -> FlowStep:
     return step if not step.direct else decides(FILTER)
 
 
-def _fields(flow: Flow, text: str = "") -> tuple[InputField, ...]:
+def _fields(flow: Flow, text: Text | None = None) -> tuple[InputField, ...]:
     return tuple(
-        InputField(
-            namespace=source.dataset[0],
-            name=source.dataset[1],
-            field=source.column,
-            transformations=tuple(_transformation(step, text) for step in sorted(steps)),
-        )
-        for source, steps in sorted(flow.items())
+        [
+            InputField(
+                namespace=source.dataset[0],
+                name=source.dataset[1],
+                field=source.column,
+                transformations=tuple([_transformation(step, text) for step in sorted(steps)]),
+            )
+            for source, steps in sorted(flow.items())
+        ]
     )
 
 
-def _transformation(step: FlowStep, text: str) -> Transformation:
+def _transformation(step: FlowStep, text: Text | None) -> Transformation:
     return Transformation(
         type="DIRECT" if step.direct else "INDIRECT",
         subtype=step.subtype,
         masking=step.masked or None,
-        description=(text or None) if step.direct and step.subtype != IDENTITY else None,
+        description=(text.text or None) if text and step.direct and step.subtype != IDENTITY else None,
     )
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import msgspec
 
@@ -56,18 +57,18 @@ class EvaluatedColumn(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     text: Text | None = None
 
 
-class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
+class Evaluated(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A plan's columns, and what decides about its rows."""
 
     columns: tuple[EvaluatedColumn, ...] = ()
     rows: Flow = NOTHING
 
-    @property
+    @cached_property
     def by_id(self) -> dict[Id, Flow]:
         """The flows of the columns."""
         return {column.id: column.flow for column in self.columns}
 
-    @property
+    @cached_property
     def texts(self) -> dict[Id, Text]:
         """What the columns are made of."""
         return {column.id: column.text for column in self.columns if column.text}
@@ -176,15 +177,11 @@ class Evaluation:
         places = places_of_leaf(node) if kind(node) not in NO_DATASET else ()
         if not places and kind(node) not in NO_DATASET:
             self.unknown(f"{kind(node)} without a place")
-        types = {str(attribute.get("name", "")): str(attribute.get("t", "")) for attribute in output}
+        columns = tuple([column_of(attribute, _copies(places, attribute)) for attribute in output])
+        types = {column.name: column.type for column in columns}
         for place in places:
             self.datasets.setdefault(place, {}).update(types)
-        copied = frozenset({COPY})
-        columns = [
-            column_of(attribute, {FlowSource(place, str(attribute.get("name", ""))): copied for place in places})
-            for attribute in output
-        ]
-        return Evaluated(columns=tuple(columns))
+        return Evaluated(columns=columns)
 
     def _queried(self, query: JdbcSource, output: Sequence[Node]) -> Evaluated:
         """The rows of a query that a database ran."""
@@ -235,16 +232,20 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     outer: Columns
 
     @property
-    def columns(self) -> dict[Id, Flow]:
+    def columns(self) -> Columns:
         """All columns of the plans below."""
+        if len(self.below) == 1:
+            return self.below[0].by_id
         flows: dict[Id, Flow] = {}
         for plan in self.below:
             flows.update(plan.by_id)
         return flows
 
     @property
-    def texts(self) -> dict[Id, Text]:
+    def texts(self) -> Texts:
         """What all columns of the plans below are made of."""
+        if len(self.below) == 1:
+            return self.below[0].texts
         texts: dict[Id, Text] = {}
         for plan in self.below:
             texts.update(plan.texts)
@@ -274,13 +275,15 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         """The named expressions in a field as columns."""
         flows, texts = self.columns, self.texts
         return tuple(
-            column_of(node, flow_with_parts(node, flows, self.evaluation, self.outer), _text(node, texts))
-            for node in nodes(self.node.get(name))
+            [
+                column_of(node, flow_with_parts(node, flows, self.evaluation, self.outer), _text(node, texts))
+                for node in nodes(self.node.get(name))
+            ]
         )
 
     def output(self, name: str, flow: Flow) -> tuple[EvaluatedColumn, ...]:
         """The attributes in a field, each with the same flow."""
-        return tuple(column_of(node, flow) for node in nodes(self.node.get(name)))
+        return tuple([column_of(node, flow) for node in nodes(self.node.get(name))])
 
 
 Rule = Callable[[Context], Evaluated]
@@ -290,6 +293,15 @@ Rule = Callable[[Context], Evaluated]
 def _text(node: Node, texts: Texts) -> Text | None:
     """What a named expression is made of."""
     return texts.get(id_of(node) or ()) if kind(node) == "AttributeReference" else text_of(node, texts)
+
+
+_COPIED = frozenset({COPY})
+
+
+def _copies(places: Sequence[DatasetKey], attribute: Node) -> Flow:
+    """The column of this name in each of the data sets."""
+    name = str(attribute.get("name", ""))
+    return {FlowSource(place, name): _COPIED for place in places}
 
 
 def _jdbc_query(leaf: Node) -> JdbcSource | None:

@@ -153,14 +153,16 @@ def places_of(value: Any) -> Iterator[DatasetKey]:
         for element in value:
             yield from places_of(element)
     elif isinstance(value, dict):
-        rule = next((rule for option, rule in _BY_OPTION.items() if option in value), _places_of_facts)
-        yield from rule(value)
+        for option, rule in _BY_OPTION.items():
+            if option in value:
+                yield from rule(value)
+                return
+        yield from _places_of_facts(value)
 
 
 def _places_of_facts(facts: Node) -> tuple[DatasetKey, ...]:
     for name in _FACTS:
-        places = tuple(places_of(facts[name])) if name in facts else ()
-        if places:
+        if name in facts and (places := tuple(places_of(facts[name]))):
             return places
     return ()
 
@@ -207,8 +209,7 @@ def places_of_leaf(leaf: Node) -> tuple[DatasetKey, ...]:
     if isinstance(options, dict) and leaf.get("isStreaming") and "basepath" in options:
         return tuple(places_of(options["basepath"]))
     for name in ("catalogTable", "tableMeta", "relation", "table", "sourceTable", "scan", "options"):
-        places = tuple(dict.fromkeys(places_of(leaf[name]))) if name in leaf else ()
-        if places:
+        if name in leaf and (places := tuple(dict.fromkeys(places_of(leaf[name])))):
             return places
     return ()
 

@@ -38,7 +38,7 @@ from shared.plans.nodes.texts import Text, together
 
 def generated(context: Context) -> Evaluated:
     """The rule of Generate: the columns below, and those that the generator makes."""
-    generator, attributes = context.node.get("generator") or {}, list(nodes(context.node.get("generatorOutput")))
+    generator, attributes = context.node.get("generator") or {}, nodes(context.node.get("generatorOutput"))
     flows = _columns(context, generator, len(attributes))
     rows = context.rows
     if not _is_written_out(generator):
@@ -175,7 +175,7 @@ def _window(context: Context) -> Evaluated:
 
 
 def _expand(context: Context) -> Evaluated:
-    projections = [list(nodes(projection)) for projection in context.node.get("projections", ())]
+    projections = [nodes(projection) for projection in context.node.get("projections", ())]
     flows, columns = context.columns, []
     for place, attribute in enumerate(nodes(context.node.get("output"))):
         expressions = (row[place] for row in projections if place < len(row))
@@ -205,7 +205,7 @@ def _cte_definition(context: Context) -> Evaluated:
 
 def _cte_reference(context: Context) -> Evaluated:
     definition = context.evaluation.ctes.get(int(context.node.get("cteId", context.node.get("loopId", -1))))
-    attributes = list(nodes(context.node.get("output")))
+    attributes = nodes(context.node.get("output"))
     if definition is None:
         if kind(context.node) != "UnionLoopRef":  # the first round of a recursive query has nothing before it
             context.evaluation.unknown(kind(context.node))

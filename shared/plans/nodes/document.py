@@ -9,7 +9,7 @@ lineage facet 1-2-0, and OPAQUE.
 
 import base64
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -92,14 +92,13 @@ def ref(value: object) -> int | None:
     return index if isinstance(index, int) else None
 
 
-def nodes(value: object) -> Iterator[Node]:
+def nodes(value: object) -> Sequence[Node]:
     """The nodes in a field's value: itself, or those in lists."""
     if isinstance(value, dict):
-        if "k" in value:
-            yield value
-    elif isinstance(value, list | tuple):
-        for element in value:
-            yield from nodes(element)
+        return (value,) if "k" in value else ()
+    if isinstance(value, (list, tuple)):
+        return [node for element in value for node in nodes(element)]
+    return ()
 
 
 def children(plan: Node) -> tuple[int, ...]:
@@ -112,7 +111,7 @@ def children(plan: Node) -> tuple[int, ...]:
         (name, index)
         for name, value in plan.items()
         for element in (value if isinstance(value, list) else (value,))
-        if isinstance(element, dict) and (index := ref(element)) is not None
+        if isinstance(element, dict) and "ref" in element and (index := ref(element)) is not None
     ]
     if len(references) > 1:
         references.sort(key=_field)
@@ -183,7 +182,7 @@ def after(step: FlowStep, earlier: FlowStep) -> FlowStep:
     """Two steps as one: `earlier`, then `step`. A value that went through code is opaque from then on. Code may undo a
     mask before it (decrypt); a mask after it is one.
     """
-    if earlier is COPY:
+    if earlier is COPY or earlier is step:
         return step
     if step is COPY:
         return earlier

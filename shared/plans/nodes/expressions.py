@@ -62,10 +62,10 @@ def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> 
     while waiting:
         expression, step, flows = waiting.pop()
         name = kind(expression)
-        if name in _NO_COLUMN:
-            continue
         if name == "AttributeReference":
             collector.add(_column(expression, flows, plans, outer), step)
+        elif name in _NO_COLUMN:
+            continue
         elif name in _DEFINED:
             collector.add(flows.get(id_of(expression) or (), NOTHING), step)
         elif name == "With":  # Spark 4: what stands in `child` more than once is defined beside it
@@ -159,7 +159,12 @@ def parts(value: Any, step: FlowStep) -> Parts:
 def _arguments(node: Node) -> Parts:
     """Of most expressions: all fields that are expressions are arguments, and the value is made of them."""
     step = MASK if kind(node) in _MASKS else CHANGE
-    return [pair for name, value in node.items() if name not in IGNORED_FIELDS for pair in parts(value, step)]
+    return [
+        (argument, step)
+        for name, value in node.items()
+        if not isinstance(value, str) and name not in IGNORED_FIELDS
+        for argument in nodes(value)
+    ]
 
 
 def _case(node: Node) -> Parts:
@@ -171,7 +176,7 @@ def _case(node: Node) -> Parts:
 
 
 def _coalesce(node: Node) -> Parts:
-    values = list(nodes(node.get("children")))
+    values = nodes(node.get("children"))
     return [*((value, CHANGE) for value in values), *((value, DECIDES) for value in values[:-1])]
 
 

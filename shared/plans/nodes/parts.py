@@ -62,8 +62,11 @@ class Scope(NamedTuple):
         if not isinstance(node, dict) or self.depth >= _MAX_DEPTH:
             return None
         self.whole.spend(_WORK)
-        rule, inner = _RULES.get(kind(node)), self._replace(depth=self.depth + 1)
-        return rule(node, inner) if rule else inner.parts(node.get("replacement"))
+        rule = _RULES.get(kind(node))
+        if rule is None and "replacement" not in node:
+            return None
+        inner = Scope(self.columns, self.whole, self.depth + 1)
+        return rule(node, inner) if rule else inner.parts(node["replacement"])
 
     def flow(self, node: Node) -> Flow:
         """The flow of an expression, with its parts where they are known."""
@@ -109,7 +112,7 @@ def _with(node: Node, scope: Scope) -> Flow | None:
 
 
 def _structure(node: Node, scope: Scope) -> Flow:
-    fields = scope.flows(list(nodes(node.get("children")))[1::2])
+    fields = scope.flows(nodes(node.get("children"))[1::2])
     return StructureFlow(through(CHANGE, united(fields)), fields)
 
 

@@ -5,7 +5,7 @@ ends a text when it is long enough.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from shared.plans.nodes.document import Id, Node, id_of, kind, nodes
@@ -151,10 +151,14 @@ def together(texts: Iterable[Text]) -> Text:
     return Text(cut("; ".join(distinct)), ONE if len(distinct) == 1 else OR)
 
 
-def _arguments(node: Node) -> Iterator[Node]:
-    for name, value in node.items():
-        if name not in IGNORED_FIELDS and name != "replacement":
-            yield from (node for node in nodes(value) if kind(node) != "NumericEvalContext")
+def _arguments(node: Node) -> list[Node]:
+    return [
+        argument
+        for name, value in node.items()
+        if not isinstance(value, str) and name not in IGNORED_FIELDS and name != "replacement"
+        for argument in nodes(value)
+        if kind(argument) != "NumericEvalContext"
+    ]
 
 
 _FUNCTIONS_BY_NAME = frozenset({"PythonUDF", "PythonUDAF", "PythonUDTF", "ScalaUDF", "ApplyFunctionExpression"})
@@ -184,8 +188,8 @@ def _named(writer: Writer, node: Node) -> int:
 
 def _below(field: str) -> Way:
     def write(writer: Writer, node: Node) -> int:
-        child = next(nodes(node.get(field)), None)
-        return _literal(writer, node) if child is None else writer.write(child)
+        children = nodes(node.get(field))
+        return writer.write(children[0]) if children else _literal(writer, node)
 
     return write
 
@@ -266,9 +270,9 @@ def _aggregate(writer: Writer, node: Node) -> int:
 def _window(writer: Writer, node: Node) -> int:
     for function in nodes(node.get("windowFunction")):
         writer.write(function)
-    specification = next(nodes(node.get("windowSpec")), {})
+    specification: Node = next(iter(nodes(node.get("windowSpec"))), {})
     writer.put(" OVER (")
-    groups, orders = list(nodes(specification.get("partitionSpec"))), list(nodes(specification.get("orderSpec")))
+    groups, orders = nodes(specification.get("partitionSpec")), nodes(specification.get("orderSpec"))
     if groups:
         writer.listed("PARTITION BY ", groups)
     if orders:
@@ -286,7 +290,7 @@ def _order(writer: Writer, node: Node) -> int:
 
 
 def _struct(writer: Writer, node: Node) -> int:
-    writer.listed("struct(", list(nodes(node.get("children")))[1::2], ")")
+    writer.listed("struct(", nodes(node.get("children"))[1::2], ")")
     return ONE
 
 

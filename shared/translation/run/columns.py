@@ -133,19 +133,28 @@ def _values(outputs: Iterable[MergedDataset], inputs: Collection[DatasetKey]) ->
     """The values that reach columns: what the listener and the plan are compared by. Conditions are left out, since
     listeners before 1.37 copy them into each column. Files count as the folder that is read.
     """
+    folders = _Folders(inputs)
     return {
-        (
-            _place(output.key),
-            column.lower(),
-            _folder(_place((source.namespace, source.name)), inputs),
-            source.field.lower(),
-        )
+        (place, column.lower(), folders[source.namespace, source.name], source.field.lower())
         for output in outputs
+        for place in [_place(output.key)]
         for column, fields in output.fields
         for field in fields
         for source in field.input_fields or ()
         if not source.transformations or any(step.is_direct for step in source.transformations)
     }
+
+
+class _Folders(dict[DatasetKey, DatasetKey]):
+    """The folder of `folders` in which each source lies, or its own place."""
+
+    def __init__(self, folders: Collection[DatasetKey]) -> None:
+        super().__init__()
+        self._folders = folders
+
+    def __missing__(self, key: DatasetKey) -> DatasetKey:
+        place = self[key] = _folder(_place(key), self._folders)
+        return place
 
 
 def _folder(place: DatasetKey, folders: Iterable[DatasetKey]) -> DatasetKey:
@@ -174,11 +183,12 @@ def _both(listeners: MergedDataset | None, plans: MergedDataset) -> MergedDatase
         return plans
     fields = dict(listeners.fields)
     for column, sources in plans.fields:
-        fields[column] = tuple(dict.fromkeys((*fields.get(column, ()), *sources)))
+        earlier = fields.get(column)
+        fields[column] = tuple(dict.fromkeys((*earlier, *sources))) if earlier else sources
     return replace(
         listeners,
         fields=tuple(sorted(fields.items())),
-        rows=tuple(dict.fromkeys((*listeners.rows, *plans.rows))),
+        rows=tuple(dict.fromkeys((*listeners.rows, *plans.rows))) if listeners.rows else plans.rows,
         schema=listeners.schema or plans.schema,
         tables=listeners.tables or plans.tables,
     )
