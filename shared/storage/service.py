@@ -28,7 +28,7 @@ from azure.core.exceptions import (
 )
 from azure.core.pipeline import Pipeline, PipelineRequest
 from azure.core.pipeline.policies import HTTPPolicy, RetryPolicy, SansIOHTTPPolicy
-from azure.core.rest import HttpRequest
+from azure.core.pipeline.transport import HttpRequest
 from azure.data.tables import TableServiceClient
 from azure.data.tables._authentication import _configure_credential
 from azure.storage.blob import BlobServiceClient, ExponentialRetry
@@ -285,8 +285,9 @@ class Service:
             method,
             f"{self.address}{path}?{queries}" if queries else f"{self.address}{path}",
             headers={**self._headers, **headers},
-            content=body,
         )
+        if body is not None:
+            request.set_bytes_body(body)
         with translated_errors():
             answer = self._pipeline.run(request).http_response
             if answer.status_code not in expected:

@@ -18,7 +18,7 @@ from azure.storage.blob import BlobClient, BlobServiceClient
 from shared.errors import StorageUnavailable
 from shared.storage.azure import AzureStorage
 from shared.storage.port import Operation, OperationKind, Row
-from shared.storage.transport import Answer, Headers, StorageTransport
+from shared.storage.transport import Answer, AnyRequest, Headers, StorageTransport
 from tests.support.scripted import ScriptedAnswer, scripted
 
 ACCOUNT = "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=a2V5;EndpointSuffix=core.windows.net"
@@ -41,7 +41,7 @@ OTHERWISE = frozenset(
 """Headers in which our requests differ from the SDKs'."""
 
 
-class Recorder(HttpTransport[HttpRequest, Any]):
+class Recorder(HttpTransport[Any, Any]):
     """A transport that keeps the request, and has no answer."""
 
     def open(self) -> None:
@@ -53,21 +53,21 @@ class Recorder(HttpTransport[HttpRequest, Any]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def send(self, request: HttpRequest, **_: Any) -> Any:
+    def send(self, request: AnyRequest, **_: Any) -> Any:
         self.request = request
         raise ServiceRequestError("recorded")
 
 
-def ours(call: Callable[[AzureStorage], object]) -> HttpRequest:
+def ours(call: Callable[[AzureStorage], object]) -> AnyRequest:
     recorder: Any = Recorder()
     blobs, tables = _clients(recorder)
     with pytest.raises(StorageUnavailable):
         call(AzureStorage(blobs, tables, transport=recorder, tries=0))
-    request: HttpRequest = recorder.request
+    request: AnyRequest = recorder.request
     return request
 
 
-def of_the_sdk(call: Callable[[TableClient, BlobClient], object]) -> HttpRequest:
+def of_the_sdk(call: Callable[[TableClient, BlobClient], object]) -> AnyRequest:
     recorder = Recorder()
     blobs, tables = _clients(recorder)
     with pytest.raises(AzureError):
@@ -170,9 +170,9 @@ def _headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in named.items() if name not in OF_A_TRY | OTHERWISE}
 
 
-def _body(request: HttpRequest) -> Any:
+def _body(request: AnyRequest) -> Any:
     """The body: an entity, the parts of a batch, or a blob."""
-    content = request.content
+    content: Any = request.content if isinstance(request, HttpRequest) else request.body
     data = content if isinstance(content, bytes) else str(content or "").encode()
     if request.url.endswith("$batch"):
         parts = re.split(rb"(?m)^--changes.*$", data)[1:-1]
@@ -201,7 +201,7 @@ class Pages(Recorder):
         self.pages = list(pages)
         self.urls: list[str] = []
 
-    def send(self, request: HttpRequest, **_: Any) -> Any:
+    def send(self, request: AnyRequest, **_: Any) -> Any:
         self.urls.append(request.url)
         headers = Headers()
         for name, place in self.pages.pop(0).items():

@@ -20,7 +20,7 @@ PUBLIC = {
     "ServiceRequestError ServiceResponseError",
     "azure.core.pipeline": "Pipeline PipelineRequest",
     "azure.core.pipeline.policies": "HTTPPolicy RetryPolicy SansIOHTTPPolicy",
-    "azure.core.pipeline.transport": "HttpTransport RequestsTransport",
+    "azure.core.pipeline.transport": "HttpRequest HttpTransport RequestsTransport",
     "azure.core.rest": "HttpRequest",
     "azure.data.tables": "TableServiceClient",
     "azure.storage.blob": "BlobLeaseClient BlobServiceClient ExponentialRetry",

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from azure.core.exceptions import ServiceRequestError, ServiceResponseError
+from azure.core.pipeline.transport import HttpRequest as PlainRequest
 from azure.core.pipeline.transport import HttpTransport, RequestsTransport
 from azure.core.rest import HttpRequest
 
@@ -114,7 +115,10 @@ def test_the_proxy_is_used_for_all_hosts_except_excluded_ones_and_this_machine()
         assert asked(way, *urls) == ["ok"] * 3
         with pytest.raises(ServiceRequestError):
             asked(way, "http://excluded.invalid/d")
-    assert [path for path, _, _ in by_proxy] == ["http://storage.invalid/a"]
+        with way:
+            answer = way.send(PlainRequest("GET", "http://storage.invalid/own"))
+        assert (answer.status_code, answer.read(), answer.headers.get("Content-Length")) == (200, b"ok", "2")
+    assert [path for path, _, _ in by_proxy] == ["http://storage.invalid/a", "http://storage.invalid/own"]
     assert [path for path, _, _ in straight] == ["/b", "/c"]
 
 
