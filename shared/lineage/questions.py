@@ -28,9 +28,10 @@ from shared.lineage.graph import (
     way_back,
 )
 from shared.lineage.search_index import SearchIndex
-from shared.texts import suggestion
+from shared.texts import suggestion, visible
 
 _SUGGESTED = 3
+_MOST_LISTED = 20
 
 
 class LineageIndex:
@@ -68,7 +69,8 @@ class LineageIndex:
             return find_column(self.document, dataset, name)
         except UnknownNameError as error:
             names = [self.document.columns[number].name for number in self.columns.get(dataset, ())]
-            raise UnknownNameError(f"{error}.{suggestion(name, names)}") from error
+            listed = f" Its columns are {', '.join(map(visible, names))}." if 0 < len(names) <= _MOST_LISTED else ""
+            raise UnknownNameError(f"{error}.{suggestion(name, names) or listed}") from error
 
     def subject(self, text: str) -> tuple[int, int | None]:
         """The data set, and the column (or None), that TABLE or TABLE.COLUMN names. A data set of the whole name comes

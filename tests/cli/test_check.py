@@ -135,7 +135,7 @@ def test_a_wrong_file_is_refused_with_all_its_mistakes(parts: Parts, tmp_path: P
     other = parts.run("check", file(tmp_path, 'no_tag = "PII"'), "--dataset", "/raw/customer")
     assert (other.exit_code, "is about /raw/customer" in other.stderr) == (2, True)
     unknown = parts.run("check", file(tmp_path, 'no_tag = "PII"'), "--dataset", "/gold/custmer")
-    assert (unknown.exit_code, "no data set like" in unknown.stderr) == (2, True)
+    assert (unknown.exit_code, "no data set like" in unknown.stderr) == (1, True)
 
 
 RULES_WITH_CLASSIFICATION = RULES.replace('columns = "email"', 'columns = "email"\nclassified_as = "MICROSOFT.*"')

@@ -106,8 +106,8 @@ def test_explain_shows_the_path_and_the_mask(tmp_path: Path) -> None:
     assert "clean. It begins by the rule in line 6, and a mask stops it" in masked.output
     assert "the mask stops it here" in masked.output
     unknown = parts.run("classify", "explain", "clean.mial", "--rules", file)
-    assert unknown.exit_code == 2
-    assert "Did you mean clean.mail or" in " ".join(unknown.output.split())
+    assert unknown.exit_code == 1
+    assert "has no column 'mial'. Did you mean mail?" in " ".join(unknown.output.split())
 
 
 def test_rules_without_an_effect_and_errors_in_rules_are_reported(tmp_path: Path) -> None:

@@ -188,9 +188,34 @@ def test_only_similar_names_are_suggested(text: str, known_name: str, *, is_simi
 
 def test_a_data_set_that_does_not_exist_is_an_error_that_suggests_the_nearest(parts: Parts) -> None:
     name = next(name for _, name in parts.catalog.assets)
-    for command in ("show", "details"):
-        result = parts.run(command, f"{name.rstrip('/')}x")
+    for command in (("show",), ("details",), ("impact",), ("report", "--dataset"), ("view", "--csv", "-")):
+        result = parts.run(*command, f"{name.rstrip('/')}x")
         assert (result.exit_code, name.rstrip("/") in result.output.replace(f"{name.rstrip('/')}x", "")) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("search", "zzz"),
+        ("run", "zzz"),
+        ("events", "--run", "zzz"),
+        ("events", "--job", "zzz"),
+        ("events", "--output", "zzz"),
+        ("status", "--table", "zzz"),
+        ("replay", "--plan", "--run", "zzz"),
+        ("deadletter", "show", "0000"),
+    ],
+    ids=" ".join,
+)
+def test_a_name_that_nothing_has_is_exit_code_1(parts: Parts, arguments: tuple[str, ...]) -> None:
+    assert parts.run(*arguments).exit_code == 1
+
+
+def test_an_ambiguous_name_is_answered_by_the_names_alone(parts: Parts) -> None:
+    result = parts.run("show", "file")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[0].endswith("data sets match 'file'; use one of these names:")
+    assert result.stderr.splitlines()[-1].startswith("  ")
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,9 @@ the same.
 - **Which Throughline.** Commands talk to the one that the environment names
   ([settings](settings.md)), else to the local world that `throughline up` runs,
   in the folder of `--home`.
-- **Exit codes.** 0 success; 1 a failure or damage that was found; 2 wrong
-  arguments or settings; 3 a plan with changes to make, a broken policy, or
+- **Exit codes.** 0 success; 1 a failure, damage that was found, or a name or id
+  that nothing on record has, or several have; 2 arguments, files or settings
+  that cannot be used; 3 a plan with changes to make, a broken policy, or
   something that `doctor` could not check; 4 a policy that is not known; 130
   after Ctrl-C.
 - **Output.** Results go to standard output, progress and errors to standard

@@ -378,7 +378,6 @@ def test_the_table_has_a_row_for_each_fact_and_no_formula(parts: Parts, tmp_path
     [
         ((), "ask for one"),
         (("--classification", "PII", "--dataset", "x"), "ask for one"),
-        (("--dataset", "silver/custmer"), "no data set like 'silver/custmer'. The nearest are"),
         (("--classification", "PIX", "--rules", "RULES"), "has no classification PIX. Did you mean PII?"),
         (("--dataset", "silver/customer", "--as-of", "2999-01-01"), "lies in the future"),
         (("--check", "gone.html"), "gone.html can't be read: No such file"),

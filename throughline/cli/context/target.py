@@ -75,8 +75,8 @@ def target(home: Path = HOME, *, writes: bool = False, or_before: bool = False) 
         fail(str(problem), code=2)
     return fail(
         f"the environment names no Throughline, and no local world runs in {home}: start one with"
-        f" {up_command(home)}, name the folder of a running one by --home, or set AzureWebJobsStorage* and THROUGHLINE_CATALOG_* as the functions"
-        " have them",
+        f" {up_command(home)}, name the folder of a running one by --home, or set AzureWebJobsStorage*"
+        " and THROUGHLINE_CATALOG_* as the functions have them",
         code=2,
     )
 

@@ -116,7 +116,7 @@ def _number(document: LineageDocument, rules: Rules, facts: Facts, dataset: str)
     except (UnknownNameError, AmbiguousNameError) as error:
         if matching_names(facts.excluded, [dataset]):
             fail(f"a filter leaves out {dataset}, so it is not known whether its policies hold", code=NOT_KNOWN)
-        fail(f"{error}. {rules.place} was not checked", code=2)
+        fail(f"{error}. {rules.place} was not checked")
 
 
 def _write(text: str, place: str) -> None:

@@ -24,9 +24,8 @@ from shared.governance.propagation import propagate, terms_of
 from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_rules
 from shared.lineage.document import LineageDocument
-from shared.lineage.graph import AmbiguousNameError, UnknownNameError, find_column, find_dataset
+from shared.lineage.questions import LineageIndex
 from shared.query.recorded_document import document_of_record
-from shared.texts import suggestion
 from throughline.cli.commands.govern.classify_output import (
     explanation_as_json,
     plan_as_json,
@@ -36,6 +35,7 @@ from throughline.cli.commands.govern.classify_output import (
     step,
 )
 from throughline.cli.commands.lake.lake_session import opened_lake
+from throughline.cli.commands.lineage.document_source import names_of_lineage
 from throughline.cli.context.parsed_file import parsed_file
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.ui.console import counted, fail, out, plain, print_json, progress_bar
@@ -225,14 +225,11 @@ def _today() -> date:
 
 
 def _column(document: LineageDocument, text: str) -> int:
-    dataset, _, column = text.rpartition(".")
-    try:
-        return find_column(document, find_dataset(document, dataset), column)
-    except (UnknownNameError, AmbiguousNameError) as error:
-        column_names = (
-            f"{document.datasets[column.dataset].name}.{column.name}" for column in document.columns if column.name
-        )
-        fail(f"{error}.{suggestion(text, column_names)}", code=2)
+    with names_of_lineage():
+        _, column = LineageIndex(document).subject(text)
+    if column is None:
+        fail(f"{text} is a data set: name a column, as {text}.COLUMN", code=2)
+    return column
 
 
 app.add("plan", plan)

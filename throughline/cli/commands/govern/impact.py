@@ -20,13 +20,12 @@ from shared.governance.checks.findings import lineage_of
 from shared.governance.propagation import propagate
 from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_rules
-from shared.lineage.graph import AmbiguousNameError, UnknownNameError
 from shared.lineage.questions import LineageIndex
 from throughline.changes.breakages import breakages_of
 from throughline.changes.git_range import changed_files
 from throughline.changes.table_changes import TableChange, table_changes
 from throughline.cli.commands.govern.check import catalog_reading
-from throughline.cli.commands.lineage.document_source import judged_lineage
+from throughline.cli.commands.lineage.document_source import judged_lineage, names_of_lineage
 from throughline.cli.context.parsed_file import parsed_file
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import counted, fail, note, print_json
@@ -122,10 +121,8 @@ def _question(context: typer.Context, home: Home, lake: str, rules_place: str) -
 
 def _subject(index: LineageIndex, text: str, change: Change) -> Subject:
     """The table or the column of this name; ends the command with the nearest ones where there is none."""
-    try:
+    with names_of_lineage():
         dataset, column = index.subject(text)
-    except (AmbiguousNameError, UnknownNameError) as error:
-        fail(f"{error}\n`throughline search` finds names", code=2)
     if column is None and change is Change.RETYPE:
         fail(f"only columns have a type: name one of {text}, as {text}.COLUMN", code=2)
     return Subject(dataset=dataset, column=column, change=change)

@@ -14,11 +14,16 @@ from shared.governance.propagation import CatalogReading, propagate
 from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_rules
 from shared.lineage.document import LineageDocument
-from shared.lineage.graph import AmbiguousNameError, UnknownNameError, document_at, find_dataset
+from shared.lineage.graph import document_at
 from shared.lineage.questions import LineageIndex
 from shared.texts import suggestion
 from throughline.cli.commands.govern.check import catalog_reading
-from throughline.cli.commands.lineage.document_source import judged_lineage, not_empty, published_document
+from throughline.cli.commands.lineage.document_source import (
+    judged_lineage,
+    names_of_lineage,
+    not_empty,
+    published_document,
+)
 from throughline.cli.context.parsed_file import parsed_file
 from throughline.cli.context.target import HOME, Home, parts_if_any, parts_of, reported
 from throughline.cli.ui.console import counted, fail, note, out, plain, reading_bars
@@ -144,11 +149,8 @@ def _of_classification(
 
 def _of_dataset(document: LineageDocument, empty: Report, text: str, rules: Rules, moment_asked: datetime) -> Report:
     index = LineageIndex(document)
-    try:
-        number = find_dataset(document, text)
-    except (UnknownNameError, AmbiguousNameError) as error:
-        nearest = ", ".join(index.nearest(text))
-        fail(f"{error}. The nearest are {nearest}" if nearest else str(error), code=2)
+    with names_of_lineage():
+        number = index.dataset(text)
     name = document.datasets[number].qualified_name
     return of_dataset(structs.replace(empty, subject=name), index, number, rules, moment_asked.date())
 

@@ -207,11 +207,10 @@ def _one_asset(asset_name: str, asset_names: Sequence[str]) -> str:
         names = "\n".join(f"  {candidate}" for candidate in fits)
         fail(
             f"{len(fits)} data sets with lineage have a name that ends in {asset_name!r}: "
-            f"give one whole name of\n{names}",
-            code=2,
+            f"give one whole name of\n{names}"
         )
     if not fits:
-        fail(f"no data set with lineage is called {asset_name!r}.{suggestion(asset_name, asset_names)}", code=2)
+        fail(f"no data set with lineage is called {asset_name!r}.{suggestion(asset_name, asset_names)}")
     return fits[0]
 
 
@@ -220,7 +219,7 @@ def _refuse_unknown_column(asset: str, column: str, column_names: Iterable[str])
     columns = sorted(column_name for column_name in column_names if column_name)
     if column not in columns:
         nearest = suggestion(column, columns) or f" Its columns are {', '.join(columns) or 'not known'}."
-        fail(f"{asset} has no column {column!r}.{nearest}", code=2)
+        fail(f"{asset} has no column {column!r}.{nearest}")
 
 
 def changes(
@@ -254,7 +253,7 @@ def _refuse_unknown_asset(lake: "Lake", asset: str) -> None:
 
     asset_names = [str(row[0]) for row in lake.read(COVERAGE).where("level = 'asset'").select("name").collect()]
     if not any(asset_name.endswith(asset) for asset_name in asset_names):
-        fail(f"no data set is called {asset!r}.{suggestion(asset, asset_names)}", code=2)
+        fail(f"no data set is called {asset!r}.{suggestion(asset, asset_names)}")
 
 
 def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", as_json: AsJson = False) -> None:

@@ -1,5 +1,7 @@
 """Where a command takes the document of lineage from: the record, or a lake."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ from shared.classifying.attached import Attached, attached, with_classifications
 from shared.errors import StorageUnavailable
 from shared.governance.checks.findings import Facts
 from shared.lineage.document import LineageDocument
+from shared.lineage.graph import AmbiguousNameError, UnknownNameError
 from shared.query.recorded_document import document_of_record, judged_record
 from shared.serving.shelf import NotPublishedError, NotReadableError, PublishedDocuments
 from throughline.cli.commands.lake.lake_session import opened_lake
@@ -42,6 +45,18 @@ def lineage_document(
         with reported():
             document = document_of_record(parts.storage, parts.publishing, statements=sql, expressions=expressions)
     return not_empty(document)
+
+
+@contextmanager
+def names_of_lineage() -> Iterator[None]:
+    """End the command where no data set or column has a name that is looked up, or where several have it."""
+    try:
+        yield
+    except AmbiguousNameError as error:
+        fail(str(error))
+    except UnknownNameError as error:
+        end = "" if str(error).endswith(("?", ".")) else "."
+        fail(f"{error}{end} `throughline search` finds names")
 
 
 def published_document(context: typer.Context, home: Path, day: date) -> LineageDocument:

@@ -8,13 +8,13 @@ import typer
 from rich.tree import Tree
 
 from shared.lineage.document import Kind
-from shared.lineage.graph import AmbiguousNameError, UnknownNameError, Way
+from shared.lineage.graph import Way
 from shared.lineage.questions import LineageIndex, origin_document, origins_of
 from shared.lineage.steps import Branch, Dataset, Lineage, lineage_of, tree
 from throughline.cli.commands.lineage.column_origins import origin_tree
-from throughline.cli.commands.lineage.document_source import lineage_document
+from throughline.cli.commands.lineage.document_source import lineage_document, names_of_lineage
 from throughline.cli.context.target import HOME, Home
-from throughline.cli.ui.console import fail, plain, print_json, print_tree
+from throughline.cli.ui.console import plain, print_json, print_tree
 from throughline.cli.ui.options import AsJson, FromLake
 
 _DEPTH, _DEPTH_OF_COLUMN = 3, 20
@@ -53,12 +53,10 @@ def show(
         throughline show file:///data/customer --column id --json
     """
     index = LineageIndex(lineage_document(context, home, lake, expressions=True))
-    try:
+    with names_of_lineage():
         dataset, number = index.subject(asset) if not column else (index.dataset(asset), None)
         if column:
             number = index.column(dataset, column)
-    except (AmbiguousNameError, UnknownNameError) as error:
-        fail(f"{error}\nA data set has lineage once a run that wrote it has ended. `throughline search` finds names")
     if number is not None:
         origin = origins_of(index, number, depth or _DEPTH_OF_COLUMN)
         if as_json:

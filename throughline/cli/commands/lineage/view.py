@@ -15,13 +15,13 @@ import typer
 from shared.lineage.days import end_of, of_two_days
 from shared.lineage.document import LineageDocument
 from shared.lineage.exports import Question, Selection, as_csv, as_dot, as_mermaid, select
-from shared.lineage.graph import AmbiguousNameError, NoHistoryError, UnknownNameError
+from shared.lineage.graph import NoHistoryError
 from shared.lineage.questions import LineageIndex
 from shared.lineage.svg import as_svg
 from shared.serving.service import LineageService
 from shared.serving.shelf import OneDocument
 from shared.serving.view import LineageView, page
-from throughline.cli.commands.lineage.document_source import lineage_document, published_document
+from throughline.cli.commands.lineage.document_source import lineage_document, names_of_lineage, published_document
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import fail, out, plain
 from throughline.cli.ui.options import AssetText, FromLake, moment
@@ -123,11 +123,12 @@ def view(
     }
     moments = moment(as_of, "--as-of"), moment(compare, "--compare")
     document, moments = _document(context, home, lake, moments, sql=sql)
-    try:
+    with names_of_lineage():
         shown_view = _view(document, asset, column, depth, conditions=conditions, moments=moments)
+    try:
         for path, write in writers.items():
             _write(path, write(shown_view))
-    except (AmbiguousNameError, UnknownNameError, NoHistoryError) as error:
+    except NoHistoryError as error:
         fail(str(error))
     if not writers:
         _serve(shown_view, port, browser=browser)
@@ -166,7 +167,7 @@ def _view(
     conditions: bool,
     moments: _Moments,
 ) -> _View:
-    """Raises AmbiguousNameError, UnknownNameError and NoHistoryError."""
+    """Raises AmbiguousNameError and UnknownNameError."""
     moment_shown, compare = moments
     if column and not asset:
         fail("--column needs the data set that has it: throughline view ASSET --column NAME", code=2)

@@ -181,12 +181,9 @@ def _found(storage: Storage, start: str) -> DeadLetter:
     )
     if not candidates:
         known_ids = (dead_letter.digest[: max(len(start), _MIN_DIGITS)] for dead_letter in dead_letters(storage))
-        fail(f"no dead letter has an id that starts with {start}.{suggestion(start, known_ids)}", code=2)
+        fail(f"no dead letter has an id that starts with {start}.{suggestion(start, known_ids)}")
     if len(candidates) > 1:
-        fail(
-            f"{start} is not unique: give more digits of one of {', '.join(letter.digest for letter in candidates)}",
-            code=2,
-        )
+        fail(f"{start} is not unique: give more digits of one of {', '.join(letter.digest for letter in candidates)}")
     return candidates[0]
 
 
