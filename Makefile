@@ -19,7 +19,7 @@ export PIP_CERT := $(or $(PIP_CERT),$(REQUESTS_CA_BUNDLE),$(SSL_CERT_FILE))
 export NODE_EXTRA_CA_CERTS := $(or $(NODE_EXTRA_CA_CERTS),$(CERTIFICATES))
 endif
 CORE := tests/shared/openlineage tests/shared/naming tests/shared/translation tests/shared/atlas tests/test_golden.py \
-  tests/test_architecture.py
+  tests/test_architecture.py tests/test_mirror.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up atlas atlas-contract check test test-bare core lint types compiled tests capture coverage runtimes reference bench fuzz faults faults-long proofs plan-truth soak bench-spark func-delivery plan-delays jar wheel package lock format clean

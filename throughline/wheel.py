@@ -30,7 +30,7 @@ FILES = (
     "viewer",
 )
 """The files below the project's root, `throughline/` in site-packages, that the local world and the commands read."""
-_NOT_NEEDED = shutil.ignore_patterns("__pycache__", "*.pyc", "wheel.py", "node_modules", "*.java")
+_NOT_NEEDED = shutil.ignore_patterns("__pycache__", "*.pyc", "wheel.py", "node_modules", "*.java", "README.md")
 _JAR = "throughline-plan.jar"
 
 

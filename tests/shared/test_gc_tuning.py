@@ -1,0 +1,24 @@
+"""The garbage collector: seldom within a block or for good, and as it was after the block."""
+
+import gc
+
+from shared import gc_tuning
+
+
+def test_a_process_of_ours_collects_seldom_and_never_what_exists_at_its_start() -> None:
+    threshold, frozen = gc.get_threshold(), gc.get_freeze_count()
+    rows = [[number] for number in range(1000)]
+    try:
+        gc_tuning.tune_gc()
+        assert gc.get_threshold() > threshold
+        assert gc.get_freeze_count() >= frozen + len(rows)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*threshold)
+
+
+def test_within_a_block_it_collects_seldom_and_afterwards_as_before() -> None:
+    threshold = gc.get_threshold()
+    with gc_tuning.calm():
+        assert gc.get_threshold() > threshold
+    assert gc.get_threshold() == threshold
