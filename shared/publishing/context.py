@@ -104,8 +104,9 @@ class PublishContext:
         return self.publishing.now() + self.after(calls) <= lands
 
     def landed(self, landing: Landing, error: CatalogRefused | CatalogUnavailable | None = None) -> Landing:
-        """After the last call of a write, and its `error`: without an answer, that call is waited for, since none of
-        the same write follows; a try of it whose answer was lost may take effect later, although the call succeeded.
+        """After the last call of a write, which this thread made, and its `error`: without an answer, that call is
+        waited for, since no other one of its write follows; a try of it whose answer was lost may take effect later,
+        although the call succeeded.
         """
         now, bound = self.publishing.now(), self.publishing.call_bound
         if error and not error.over:

@@ -11,6 +11,7 @@ publisher that lost its lease cannot write outdated lineage.
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from msgspec import structs
 
@@ -230,18 +231,15 @@ class CatalogWriter:
         without access the state is unknown (one that was there may have been deleted to be recreated), so the ledger
         keeps saying *writing*; nobody waits for it unless there was no answer.
         """
-        context = self.context
-
-        def requeue(plan: Plan) -> LedgerEntry | None:
+        context, entries = self.context, []
+        for plan in begun_plans:
             is_new = error.no_access and not plan.entry.guid and not plan.was_interrupted
             state = LedgerState.NOTHING if is_new else LedgerState.WRITING
-            landing = context.landed(plan.entry.landing, error)
-            return put_entry(context.storage, replace(plan.entry, state=state, landing=landing))
-
-        entries = context.publishing.parallel.each(requeue, begun_plans)
+            entries.append(replace(plan.entry, state=state, landing=context.landed(plan.entry.landing, error)))
+        written_entries = context.publishing.parallel.each(partial(put_entry, context.storage), entries)
         return [
             Refusal(plan=replace(plan, entry=entry), error=error, isolated=number_sent == 1)
-            for plan, entry in zip(begun_plans, entries, strict=True)
+            for plan, entry in zip(begun_plans, written_entries, strict=True)
             if entry
         ]
 

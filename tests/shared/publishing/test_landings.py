@@ -1,7 +1,9 @@
 """A publisher that is killed, slow or not answered: others wait for minutes at most, and no late call stays."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from threading import get_ident
 from typing import Any
 
 import pytest
@@ -9,8 +11,10 @@ import pytest
 from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset
+from shared.concurrency import ParallelMap
 from shared.errors import CatalogUnavailable
 from shared.publishing.context import PublishOptions
+from shared.records.ledger import ledger_entries
 from shared.records.states import LedgerState
 from shared.storage.memory import MemoryStorage
 from tests.support.events import write
@@ -203,6 +207,26 @@ def test_a_lost_try_of_a_write_that_succeeded_delays_nothing_and_does_not_stay()
     assert sources(catalog) == ["a", "b"]
     clock.at += BOUND
     assert publish(storage, catalog, options).progress == 0
+
+
+def test_the_thread_that_called_is_asked_whether_a_try_was_lost() -> None:
+    class Threaded(MemoryCatalog):
+        """Answers without a guid, and knows of a lost try in the thread that called."""
+
+        thread = 0
+
+        def write_processes(self, *_: object) -> dict[str, str]:
+            self.thread = get_ident()
+            return {}
+
+        def may_still_land(self) -> bool:
+            return get_ident() == self.thread
+
+    storage, options, clock = slow_world()
+    for number in range(3):
+        fold(storage, *write(f"r{number}", f"app{number}", "10:00", "/a", sink=f"/out{number}"))
+    publish(storage, Threaded(), replace(options, parallel=ParallelMap(at_once=4)))
+    assert {entry.landing.again for entry in ledger_entries(storage)} == {clock.at + BOUND}, "as of the first call"
 
 
 def test_a_slow_look_up_of_assets_does_not_shorten_the_time_of_the_write() -> None:
