@@ -21,7 +21,7 @@ from shared.applications.state import (
     ExecutionEnd,
     LatestRun,
     RunRecord,
-    share_digest,
+    latest_of,
 )
 from shared.model import Asset, Process, QualityTest, Span, latest_tests
 from shared.openlineage.run import MergedRun
@@ -175,7 +175,7 @@ class Draft:
             assets=self.assets,
             latest=self.latest,
             ends=ends,
-            ended_until=max([*dropped, *([self.ended_until] if self.ended_until else [])], default=None),
+            ended_until=latest_of(self.ended_until, *dropped),
             has_plans=self.previous.has_plans or any(end.is_plan for end in self.ends.values()),
         )
 
@@ -206,8 +206,8 @@ class Draft:
             )
             contents = (*changed, *(self.contents.values() if own_times else ()))
             return {process_key(content.process.qualified_name) for content in contents if content}, {}
-        shares = _shares(state, self.application)
-        previous_shares = previous.shares or _shares(previous, self.application)
+        shares = state.share_digests(self.application)
+        previous_shares = previous.shares or previous.share_digests(self.application)
         processes = {
             process
             for process in shares.keys() | previous_shares.keys()
@@ -235,8 +235,3 @@ def _latest(by_run: dict[str, _T], time_of: Callable[[_T], datetime], limit: int
 
 def _span(content: Content | None) -> Span | None:
     return content.seen if content else None
-
-
-def _shares(state: ApplicationState, application: str) -> dict[str, str]:
-    contributions = state.contributions(application)
-    return {process: share_digest(shares) for process, shares in contributions.items()}

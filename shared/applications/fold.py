@@ -25,7 +25,9 @@ from shared.applications.state import (
     RunRecord,
     changes_by_asset,
     content_digest,
+    earliest_of,
     is_declared,
+    latest_of,
 )
 from shared.model import RunLineage, Span
 from shared.naming.names import BUILT_IN, Names
@@ -91,9 +93,7 @@ def fold(
     single_runs = work.single_runs()
     at_once = draft.ended_at_once({run_id: run.record for run_id, run in runs.items()}, work.executions, all_records)
     if companions := at_once - runs.keys():
-        return Folded(
-            state=state, records={}, processes=frozenset(), assets=frozenset(), errors={}, companions=companions
-        )
+        return Folded(state=state, companions=companions)
     for run_id, run in runs.items():
         if run.record and not run.record.closed:
             draft.take_out(run_id, run.record)
@@ -129,9 +129,7 @@ def fold(
         draft.state(),
         version=state.version + 1,
         facts=facts,
-        active=max(
-            [*([state.active] if state.active else []), *(run.last for run in single_runs.values())], default=None
-        ),
+        active=latest_of(state.active, *(run.last for run in single_runs.values())),
         runs=number,
         closed=None if any(runs[run].record is None and not records[run].closed for run in runs) else state.closed,
         stale=tuple(sorted(stale - runs.keys())),
@@ -346,8 +344,8 @@ def _own_times(
     events = [*(event_of_reference(application, reference) for reference in references), *own_events]
     times = [event.time for event in events]
     return {
-        "first": min([*times, *([state.first] if state.first else [])], default=None),
-        "last": max([*times, *([state.last] if state.last else [])], default=None),
+        "first": earliest_of(state.first, *times),
+        "last": latest_of(state.last, *times),
         "ended": reduce(stronger_end, (event.end for event in events), None) if record else state.ended,
     }
 

@@ -14,7 +14,7 @@ import gzip
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -30,7 +30,7 @@ from shared.applications.partition import (
     read_record,
 )
 from shared.applications.rows import BlobCache, FoldMemory, own_run
-from shared.applications.state import Folded, RunInput, RunRecord
+from shared.applications.state import Folded, RunInput, RunRecord, latest_of
 from shared.errors import ContentLost, Refused, WriteConflict
 from shared.events.archive import DAMAGED, stored_packed
 from shared.events.dead_letters import add_dead_letter, withdraw_letters
@@ -136,7 +136,7 @@ class ApplicationProcessor:
             if not runs and not (work.times and snapshot.etag):
                 break
             joins_stale, is_divided = True, False
-            while True:
+            while True:  # until the runs that belong into one commit are there, and no more than fit
                 folded = fold(
                     application,
                     snapshot.state,
@@ -159,6 +159,20 @@ class ApplicationProcessor:
             if work.commit(commit, folded, runs):
                 break
         return Outcome(has_marks=work.has_marks, records=work.records, homes=work.homes)
+
+    def leave_marks(
+        self, application: str, version: int, targets: Mapping[str, Iterable[str]], *, since: datetime | None = None
+    ) -> None:
+        """Have these `targets` (keys by the kind of mark) looked at once the application has this version. `since`:
+        when the event arrived that changes them.
+        """
+        marks = [
+            Mark(kind=kind, target=key, application=application, version=version, since=since, left=self.now())
+            for kind, keys in targets.items()
+            if kind != FORWARD_KIND or self.forwards
+            for key in sorted(keys)
+        ]
+        leave_marks(self.storage, marks)
 
     def event(self, event: StoredEvent, payload: bytes | None = None) -> Event | None:
         """A stored event, decoded; None, and a dead letter, when its bytes can't be used. Raises ContentLost."""
@@ -274,32 +288,17 @@ class _Work:
 
     def commit(self, commit: Commit, folded: Folded, runs: Mapping[str, RunInput]) -> bool:
         """Leave marks, and commit a fold of these runs. Whether nothing is left to do."""
-        storage = self.processor.storage
-        arrived = max((run.arrived for run in runs.values() if run.arrived), default=None)
+        storage, application, version = self.processor.storage, self.application, folded.state.version
         forwarded = (run_id for run_id, record in folded.records.items() if record.changes_lineage(runs[run_id].record))
-        marks = [
-            Mark(
-                kind=kind,
-                target=target,
-                application=self.application,
-                version=folded.state.version,
-                since=arrived,
-                left=self.processor.now(),
-            )
-            for kind, targets in (
-                (PROCESS_KIND, folded.processes),
-                (ASSET_KIND, folded.assets),
-                (FORWARD_KIND, forwarded if self.processor.forwards else ()),
-            )
-            for target in sorted(targets)
-        ]
-        leave_marks(storage, marks)
+        since = latest_of(*(run.arrived for run in runs.values()))
+        targets = {PROCESS_KIND: folded.processes, ASSET_KIND: folded.assets, FORWARD_KIND: forwarded}
+        self.processor.leave_marks(application, version, targets, since=since)
         if not commit.execute(storage, self.processor.memory):
             self._start_over()
             return False
         self._withdraw_letters(folded, runs)
         self._note(folded)
-        self.has_marks = self.has_marks or any(mark.kind != FORWARD_KIND for mark in marks)
+        self.has_marks = self.has_marks or bool(folded.processes or folded.assets)
         self.pending -= runs.keys()
         self.times = False
         if self.needed and self.needed.run_id in runs:

@@ -20,12 +20,12 @@ from msgspec import structs
 from shared.applications.partition import Commit, OpenApplication, counting_events, counting_references, read_whole
 from shared.applications.processor import MAX_ATTEMPTS, ApplicationProcessor, FoldRequest
 from shared.applications.rows import FoldMemory
-from shared.applications.state import ApplicationState, AssetChanges, Content, RunRecord, share_digest
+from shared.applications.state import ApplicationState, AssetChanges, Content, RunRecord, earliest_of, latest_of
 from shared.errors import WriteConflict
 from shared.events.archive import archived_packed
 from shared.events.dead_letters import DeadLetter, dead_letters, put_letter
 from shared.model import Span, latest_tests
-from shared.records.publish_queue import ASSET_KIND, FORWARD_KIND, PROCESS_KIND, Mark, leave_marks
+from shared.records.publish_queue import ASSET_KIND, FORWARD_KIND, PROCESS_KIND
 from shared.storage.memory import ScratchStorage
 from shared.storage.port import Storage
 from shared.storage_layout import APPLICATIONS, EVENTS, MAX_INLINE, EventRow, StoredEvent
@@ -80,19 +80,12 @@ def recompute(processor: ApplicationProcessor, application: str, unrecorded: Rec
     for attempt in range(MAX_ATTEMPTS):
         outcome = recomputed(processor, application, unrecorded)
         version = outcome.snapshot.state.version + outcome.differs
-        targets = (
-            (PROCESS_KIND, outcome.processes | outcome.contributed),
-            (ASSET_KIND, outcome.assets),
-            (FORWARD_KIND, outcome.forwarded if processor.forwards else ()),
-        )
-        leave_marks(
-            processor.storage,
-            [
-                Mark(kind=kind, target=target, application=application, version=version, left=processor.now())
-                for kind, keys in targets
-                for target in sorted(keys)
-            ],
-        )
+        targets = {
+            PROCESS_KIND: outcome.processes | outcome.contributed,
+            ASSET_KIND: outcome.assets,
+            FORWARD_KIND: outcome.forwarded,
+        }
+        processor.leave_marks(application, version, targets)
         if not outcome.differs or _commit(processor, outcome):
             for letter in outcome.letters:
                 put_letter(processor.storage, letter)
@@ -126,7 +119,7 @@ def recomputed(
     if application in kept_runs or application not in records:
         state = _with_times(state, snapshot.state)
     previous = snapshot.state
-    shares, previous_shares = _shares(application, state), _shares(application, previous)
+    shares, previous_shares = state.share_digests(application), previous.share_digests(application)
     own_times = (previous.first, previous.last, previous.ended) != (state.first, state.last, state.ended)
     changes, previous_changes = _changes(state), _changes(previous)
     return Recomputed(
@@ -287,9 +280,9 @@ def _with_kept(
         unsourced={**state.unsourced, **_chosen(previous.unsourced, stays)},
         latest={**latest, **state.latest},
         ends={**state.ends, **_chosen(previous.ends, lambda run_id: run_id in kept_runs)},
-        ended_until=max([moment for moment in (state.ended_until, previous.ended_until) if moment], default=None),
+        ended_until=latest_of(state.ended_until, previous.ended_until),
         has_plans=state.has_plans or previous.has_plans,
-        active=max([moment for moment in (state.active, previous.active) if moment], default=None),
+        active=latest_of(state.active, previous.active),
         runs=len(records),
         forgotten=still_forgotten,
         stale=(),
@@ -301,8 +294,8 @@ def _with_times(state: ApplicationState, previous: ApplicationState) -> Applicat
     """With the times of an own run whose record is forgotten."""
     return structs.replace(
         state,
-        first=min([moment for moment in (state.first, previous.first) if moment], default=None),
-        last=max([moment for moment in (state.last, previous.last) if moment], default=None),
+        first=earliest_of(state.first, previous.first),
+        last=latest_of(state.last, previous.last),
         ended=previous.ended,
     )
 
@@ -327,11 +320,6 @@ def _united(content: Content, supporters: Mapping[str, Span], folded: Span | Non
 
 
 # --- comparing, and committing
-
-
-def _shares(application: str, state: ApplicationState) -> dict[str, str]:
-    """A digest of what the application contributes, by process."""
-    return {process: share_digest(share) for process, share in state.contributions(application).items()}
 
 
 def _changes(state: ApplicationState) -> dict[str, object]:

@@ -7,7 +7,7 @@ partition.
 import functools
 import operator
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
@@ -285,6 +285,10 @@ class ApplicationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
                 by_process.setdefault(key, []).append(result.remains)
         return {key: tuple(contributions) for key, contributions in by_process.items()}
 
+    def share_digests(self, application: str) -> dict[str, str]:
+        """A digest of what it contributes to each process, by the process's key."""
+        return {process: share_digest(shares) for process, shares in self.contributions(application).items()}
+
     def stand_ins(self) -> dict[str, frozenset[str]]:
         """By process: those by which what runs say of it is shown; none where it was eliminated as staging."""
         stand_ins: dict[str, frozenset[str]] = {}
@@ -293,6 +297,16 @@ class ApplicationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
             remains = {process_key(result.remains.content.qualified_name)} if result.remains else set()
             stand_ins[key] = stand_ins.get(key, frozenset()) | remains
         return stand_ins
+
+
+def earliest_of(*moments: datetime | None) -> datetime | None:
+    """The first of these as far as they are known."""
+    return min(filter(None, moments), default=None)
+
+
+def latest_of(*moments: datetime | None) -> datetime | None:
+    """The last of these as far as they are known."""
+    return max(filter(None, moments), default=None)
 
 
 def content_digest(process: Process) -> str:
@@ -357,10 +371,10 @@ class Folded:
     """
 
     state: ApplicationState
-    records: dict[str, RunRecord]
-    processes: frozenset[str]
-    assets: frozenset[str]
-    errors: dict[str, Exception]
+    records: dict[str, RunRecord] = field(default_factory=dict)
+    processes: frozenset[str] = frozenset()
+    assets: frozenset[str] = frozenset()
+    errors: dict[str, Exception] = field(default_factory=dict)
     companions: frozenset[str] = frozenset()
 
 

@@ -160,7 +160,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="marks are left after the commit",
         file=_PROCESSOR,
-        original="""        leave_marks(storage, marks)
+        original="""        self.processor.leave_marks(application, version, targets, since=since)
         if not commit.execute(storage, self.processor.memory):
             self._start_over()
             return False
@@ -168,7 +168,7 @@ MISTAKES: tuple[Mistake, ...] = (
         mistaken="""        if not commit.execute(storage, self.processor.memory):
             self._start_over()
             return False
-        leave_marks(storage, marks)
+        self.processor.leave_marks(application, version, targets, since=since)
 """,
         cases=("a sweep beside a worker",),
     ),
