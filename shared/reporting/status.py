@@ -58,14 +58,14 @@ process is one of pending, publishing, retrying and refused.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSources:
     """The contributing runs of Spark: `exact` by plan, of which the listener's events `differ` in some; by plan with
-    columns that are upper bounds (`opaque`); by `both`; by the `listener` only, which has no plan: their jobs run
+    columns that are upper bounds (`opaque`); `partly` by plan; by the `listener` only, which has no plan: their jobs run
     without throughline-plan.jar; and not known, made by an `rdd`.
     """
 
     exact: int = 0
     differ: int = 0
     opaque: int = 0
-    both: int = 0
+    partly: int = 0
     listener: int = 0
     rdd: int = 0
 
@@ -77,7 +77,7 @@ class ColumnSources:
             exact=counts.get(ColumnSource.PLAN, 0) + differ,
             differ=differ,
             opaque=counts.get(ColumnSource.OPAQUE, 0),
-            both=counts.get(ColumnSource.BOTH, 0),
+            partly=counts.get(ColumnSource.BOTH, 0),
             listener=counts.get(ColumnSource.LISTENER, 0),
             rdd=counts.get(ColumnSource.RDD, 0),
         )
@@ -85,7 +85,7 @@ class ColumnSources:
     @property
     def runs(self) -> int:
         """All of them."""
-        return self.exact + self.opaque + self.both + self.listener + self.rdd
+        return self.exact + self.opaque + self.partly + self.listener + self.rdd
 
 
 EdgeKey = tuple[Column, Column, EdgeKind]

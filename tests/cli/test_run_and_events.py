@@ -280,7 +280,7 @@ def test_a_run_with_sparks_own_plan_shows_that_its_columns_are_exact() -> None:
         for event in map(json.loads, lines)
         if event["eventType"] == "COMPLETE" and event["job"]["name"].endswith("merge_into_command")
     }
-    assert "exact, from Spark's own plan" in parts.run("run", merge).output
+    assert "exact by plan" in parts.run("run", merge).output
 
 
 def _planned(run: str, *, listener: str = "x", step: str = "Project", plan: bool = True) -> list[bytes]:
@@ -318,10 +318,10 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
     output = " ".join(parts.run("status").output.split())
     assert (
         "columns of 7 Spark runs: 2 exact by plan (1 unlike the listener's events), 1 by plan with upper bounds, "
-        "1 by listener and plan, 2 by listener only, 1 not known (made by an RDD)" in output
+        "1 partly by plan, 2 by listener only, 1 not known (made by an RDD)" in output
     )
     report = json.loads(parts.run("status", "--json").stdout)
-    assert report["columns"] == {"exact": 2, "differ": 1, "opaque": 1, "both": 1, "listener": 2, "rdd": 1}
+    assert report["columns"] == {"exact": 2, "differ": 1, "opaque": 1, "partly": 1, "listener": 2, "rdd": 1}
     shown_processes = json.loads(parts.run("details", "--json").stdout)["processes"]
     sources_by_output = {
         process["outputs"][0]["name"]: [(edge["input"]["column"], edge["by"]) for edge in process["columns"]]
@@ -342,7 +342,7 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
     assert [edge["how"] for edge in code["columns"]] == [["OPAQUE"]]
     assert "some are an upper bound" in " ".join(parts.run("run", run_id("code")).output.split())
     assert json.loads(parts.run("run", run_id("code"), "--json").stdout)["columns_by"] == "opaque"
-    assert "exact, from Spark's own plan" in parts.run("run", run_id("same")).output
+    assert "exact by plan" in parts.run("run", run_id("same")).output
     assert "by listener" in parts.run("details", "alone").output
     by_rdd = "made by an RDD, whose columns Spark does not know"
     assert f"no columns: its rows are {by_rdd}" in " ".join(parts.run("details", "rdd").output.split())
@@ -363,7 +363,7 @@ def test_a_run_names_the_unknown_nodes_of_its_plan() -> None:
     for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/o"])), packed(body(run_facets=run_facets))):
         settle(parts.storage, place)
     output = " ".join(parts.run("run", run_id("run")).output.split())
-    assert "partly from Spark's plan, which does not show: ShuffleEdge" in output
+    assert "partly by plan, which does not show: ShuffleEdge" in output
 
 
 # --- why is it missing
@@ -406,7 +406,7 @@ def test_a_process_through_an_rdd_says_why_it_has_no_columns() -> None:
     parts = written_by_plan("LogicalRDD", inputs=("/a",))
     assert "no columns: its rows are made outside of Spark's plan, in an RDD" in parts.run("details", "/o").output
     run = " ".join(parts.run("run", run_id("run")).output.split())
-    assert "columns partly known: no plan shows how some of the rows were made rows made outside" in run
+    assert "columns partly by plan, which does not show how some of the rows were made rows made outside" in run
 
 
 def test_an_excluded_source_is_the_reason_why_nothing_is_published() -> None:

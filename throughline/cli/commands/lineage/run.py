@@ -111,17 +111,17 @@ def _show(run_report_shown: RunReport, steps: Iterable[str], *, wide: bool) -> N
 def _columns(report: RunReport) -> str:
     """Who gave the run's columns, if Spark's plan gave some of them or nobody did."""
     if report.columns_by == BY_PLAN:
-        return "exact, from Spark's own plan"
+        return "exact by plan"
     if report.columns_by == WITH_UPPER_BOUNDS:
         return (
-            "from Spark's own plan; some are an upper bound, because rows went through code that it does not show"
+            "by plan; some are an upper bound, because rows went through code that it does not show"
             " (`throughline details` marks them as opaque)"
         )
     if BY_AN_RDD in report.rows_from:
         return "not known"
     if gaps := ", ".join(gap for gap in report.plan_gaps if gap not in report.rows_from):
-        return f"partly from Spark's plan, which does not show: {gaps}"
-    return "partly known: no plan shows how some of the rows were made" if report.plan_gaps else ""
+        return f"partly by plan, which does not show: {gaps}"
+    return "partly by plan, which does not show how some of the rows were made" if report.plan_gaps else ""
 
 
 _BY_PROCESS = {

@@ -221,11 +221,9 @@ def columns_in_words(columns: ColumnSources) -> str:
     """Who gave the columns of Spark's runs, in one line."""
     differ = f" ({columns.differ:,} unlike the listener's events)" if columns.differ else ""
     opaque = f", {columns.opaque:,} by plan with upper bounds" if columns.opaque else ""
-    shared_text = f", {columns.both:,} by listener and plan" if columns.both else ""
+    partly = f", {columns.partly:,} partly by plan" if columns.partly else ""
     rdd = f", {columns.rdd:,} not known (made by an RDD)" if columns.rdd else ""
-    sources_text = (
-        f"{columns.exact:,} exact by plan{differ}{opaque}{shared_text}, {columns.listener:,} by listener only"
-    )
+    sources_text = f"{columns.exact:,} exact by plan{differ}{opaque}{partly}, {columns.listener:,} by listener only"
     return f"columns of {counted(columns.runs, 'Spark run')}: {sources_text}{rdd}"
 
 
