@@ -135,6 +135,20 @@ def test_the_same_rows_from_nothing(seed: int, archived: bool) -> None:
     assert runtime.catalog.processes == catalog
 
 
+@pytest.mark.parametrize("seed", [0, 8, 22])
+def test_a_split_run_is_put_together_from_parts_of_its_events(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The events of a run that lies in several applications need not be in memory together; one listing finds it."""
+    monkeypatch.setattr("shared.maintenance.replay_all._MAX_EVENTS", 1)
+    runtime = lived(seed, archived=False)
+    state_before = applications(runtime.storage), processes(runtime.storage)
+    watched = Watched(runtime.storage)
+    assert inventory(watched).split
+    assert watched.calls["blobs"] == 2, "the events, and the indexes of the archive"
+    wipe(runtime.storage, APPLICATIONS, PROCESSES, PUBLISH_QUEUE)
+    compute_all(runtime)
+    assert (applications(runtime.storage), processes(runtime.storage)) == state_before
+
+
 @pytest.mark.parametrize("tables", [(), (APPLICATIONS,), (PROCESSES,), (PUBLISH_QUEUE,)], ids=str)
 def test_tables_that_are_there_are_corrected_in_place(tables: tuple[str, ...]) -> None:
     runtime = lived(3, archived=True)
