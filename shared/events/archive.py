@@ -215,6 +215,10 @@ class IndexedRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The run's id; empty for ignored events."""
         return "" if self.ignored else self.folder.rpartition("/")[2]
 
+    def day(self, name: str) -> str:
+        """The day of an event, as `2026-11-21`: of an ignored one by the folder, of others by the name."""
+        return "-".join(self.folder.split("/")[:3]) if self.ignored else f"{name[:4]}-{name[4:6]}-{name[6:8]}"
+
 
 _encode = msgspec.json.Encoder().encode
 _decode_index = msgspec.json.Decoder(tuple[IndexedRun, ...]).decode

@@ -198,8 +198,7 @@ def _counts(runs: Iterable[IndexedRun]) -> CountedStates:
     days: dict[str, Counter[str]] = {}
     for run in runs:
         for name, (state, reason) in zip(run.names, run.states, strict=True):
-            day = "-".join(run.folder.split("/")[:3]) if run.ignored else f"{name[:4]}-{name[4:6]}-{name[6:8]}"
-            days.setdefault(day, Counter())[f"{state}|{reason}" if state == "skipped" else state] += 1
+            days.setdefault(run.day(name), Counter())[f"{state}|{reason}" if state == "skipped" else state] += 1
     return {day: dict(states) for day, states in days.items()}
 
 

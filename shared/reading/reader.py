@@ -21,7 +21,7 @@ from uuid import UUID
 from shared.applications.partition import OpenApplication, archived_before, read_open, read_record, whole
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost
-from shared.events.archive import IndexedRun, lines_in, raw_of, read_index, unpacked
+from shared.events.archive import lines_in, raw_of, read_index, unpacked
 from shared.events.archive_writer import CountedFile, counted_files, pending_batch
 from shared.events.stored_runs import ArchivedRun, RunFilter, StoredRun, runs_below, stored_runs
 from shared.openlineage.merging import stronger_end
@@ -280,9 +280,6 @@ def _names(state: ApplicationState) -> dict[str, str]:
     return {process_key(name): name for name in names}
 
 
-_DAY = len("2026-11-21")
-
-
 @dataclass(slots=True, kw_only=True)
 class ReceivedEvents:
     """One reading of every event that was acknowledged and is stored: first those with a blob, then those in the
@@ -323,9 +320,9 @@ class ReceivedEvents:
         numbers: Counter[tuple[str, str, str, str]] = Counter()
         for run in read_index(self.storage, file.file):
             container = IGNORED if run.ignored else EVENTS
-            for blob, (state, reason) in zip(run.blobs, run.states, strict=True):
+            for name, blob, (state, reason) in zip(run.names, run.blobs, run.states, strict=True):
                 if not self.listed.meet(combined_digest(container, blob)):
-                    numbers[_day(run, blob), state, reason, run.job] += 1
+                    numbers[run.day(name), state, reason, run.job] += 1
         for (day, state, reason, job), number in numbers.items():
             yield ArchivedEvents(day=day, state=state, reason=reason, number=number, job=job)
 
@@ -335,11 +332,3 @@ def _of_states(file: CountedFile) -> Iterator[ArchivedEvents]:
         for name, number in states.items():
             state, _, reason = name.partition("|")
             yield ArchivedEvents(day=day, state=state, reason=reason, number=number)
-
-
-def _day(run: IndexedRun, blob: str) -> str:
-    """The day of an archived event: an ignored one's by its folder."""
-    if run.ignored:
-        return blob[:_DAY].replace("/", "-")
-    stamp = blob.rpartition("/")[2]
-    return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}"

@@ -61,29 +61,32 @@ class ProcessStates:
         )
 
 
-def outcome_of_letter(
-    letter: DeadLetter, run: RecordedRun | None, event: StoredEvent | None
-) -> tuple[EventState, str] | None:
-    """The state of an event (None: a blob with a foreign name) with a dead letter, and the reason.
+def outcome_of(
+    run: RecordedRun | None,
+    event: StoredEvent | None,
+    letter: DeadLetter | None,
+    processes: ProcessStates,
+    archived: tuple[str, str] | None = None,
+) -> tuple[EventState, str]:
+    """The state of an event (None: a blob with a foreign name) of this run and, unless it is published, the reason.
+    `archived`: both as the archive has them.
 
-    None where its run can be used by now: a worker that was slow, or died, wrote the letter after another one's commit.
+    Its dead letter does not count where its run can be used by now: a worker that was slow, or died, wrote it after
+    another one's commit.
     """
-    if letter.reason == UNUSABLE and run and event and run.has_folded(event) and run.state is not State.DEAD:
-        return None
-    return (EventState.SKIPPED, DISCARDED) if letter.discarded else (EventState.DEAD, letter.reason)
-
-
-def outcome_of(run: RecordedRun | None, event: StoredEvent, processes: ProcessStates) -> tuple[EventState, str]:
-    """The state of an event of this run and, unless it is published, the reason."""
-    if run is None:
-        return EventState.WAITING, Waiting.PARSER if event.end else Waiting.END
+    is_used = run is not None and event is not None and run.has_folded(event) and run.state is not State.DEAD
+    if letter and not (letter.reason == UNUSABLE and is_used):
+        return (EventState.SKIPPED, DISCARDED) if letter.discarded else (EventState.DEAD, letter.reason)
+    if archived:
+        return EventState(archived[0]), archived[1]
+    if run is None or event is None:
+        return EventState.WAITING, Waiting.END if event and not event.end else Waiting.PARSER
     if run.is_late(event):
         return EventState.SKIPPED, CLOSED
     if not run.has_folded(event):
         return EventState.WAITING, Waiting.PARSER if event.end or run.is_over else Waiting.END
     if run.closed:
-        state, reason = run.outcome
-        return EventState(state), reason
+        return EventState(run.outcome[0]), run.outcome[1]
     if run.state is State.WAITING:
         return EventState.WAITING, Waiting.END
     if run.state is not State.CONTRIBUTED:
@@ -141,14 +144,10 @@ class RunReport:
     """What became of a run in its `application`. `state`: waiting, contributed, skipped, dead, forgotten, or `not
     processed yet`; `reason`: why.
 
-    `end`: the strongest terminal state seen (COMPLETE, ABORT or FAIL), empty for none; `timed_out`: its end is not
-    waited for any more; `closed`: when it was closed: later events are skipped. `failures` counts how often processing
-    its application failed since that last succeeded, `last_error` says how. `jobs` are the job names of its events.
-    `columns_by`: `plan` where Spark's own plan decided the columns of a run that contributed, `opaque` where some of
-    them are upper bounds; `plan_gaps`: the parts of
-    a plan that no rule knows; `rows_from`: where rows come from that no data set has; `omitted`: the parts of its
-    events that can't be used. `run_text`: the run's id as its
-    events have it, where that is no UUID; `stated`: what else they state of it, as pairs of a title and a text.
+    `failures` counts how often processing its application failed since that last succeeded, `last_error` says how.
+    `jobs` are the job names of its events. `columns_by`: `plan` where Spark's own plan decided the columns of a run
+    that contributed, `opaque` where some of them are upper bounds. The others are those of `RecordedRun` and of its
+    record.
     """
 
     run_id: str
@@ -247,11 +246,6 @@ def _processes(storage: Storage, run: RecordedRun) -> tuple[list[ProcessReport],
 
 
 def _event(storage: Storage, record: EventRecord, run: RecordedRun, states: ProcessStates) -> EventReport:
-    letter: DeadLetter | None = dead_letter(storage, record.event.digest)
-    if letter and (outcome := outcome_of_letter(letter, run, record.event)):
-        state, reason = outcome
-    elif record.outcome:
-        state, reason = EventState(record.outcome[0]), record.outcome[1]
-    else:
-        state, reason = outcome_of(run, record.event, states)
+    letter = dead_letter(storage, record.event.digest)
+    state, reason = outcome_of(run, record.event, letter, states, record.outcome)
     return EventReport(event=record, state=state, reason=str(reason), error=letter.error if letter else "")

@@ -27,7 +27,7 @@ from shared.records.digest_set import DigestSet, short
 from shared.records.ledger import ledger_entries
 from shared.records.publish_queue import read_queue
 from shared.records.states import EventState
-from shared.reporting.run_report import ProcessStates, Waiting, outcome_of, outcome_of_letter
+from shared.reporting.run_report import ProcessStates, Waiting, outcome_of
 from shared.storage.port import Storage
 from shared.storage_layout import REFUSED, StoredEvent, digest_of, process_key
 from shared.sweeping.listing import SWEEP
@@ -219,34 +219,77 @@ class Status:
 
 
 @dataclass(slots=True, kw_only=True)
+class _Runs:
+    """The runs of which events are not archived, by id, and short digests of the `archived` events of all."""
+
+    by_id: dict[str, tuple[RecordedRun, ...]] = field(default_factory=dict)
+    archived: DigestSet = field(default_factory=DigestSet)
+    columns: Counter[ColumnSource] = field(default_factory=Counter)
+    plans_lost: dict[str, int] = field(default_factory=dict)
+
+    def add(self, run: RecordedRun) -> None:
+        """Add a run."""
+        for digest in run.archived:
+            self.archived.add(digest)
+        if run.columns:
+            self.columns[run.columns] += 1
+        if run.plans_lost:
+            self.plans_lost[run.application] = max(run.plans_lost, self.plans_lost.get(run.application, 0))
+        if run.closed is None or len(run.archived) < len(run.folded) + len(run.late):
+            self.by_id[run.run_id] = (*self.by_id.get(run.run_id, ()), run)
+
+    def run_of(self, event: StoredEvent) -> RecordedRun | None:
+        """The run of an event: where its events lie in several applications, the one that has folded this event."""
+        runs = self.by_id.get(event.run_id, ())
+        return next((run for run in runs if run.has_folded(event)), runs[0] if runs else None)
+
+
+@dataclass(slots=True, kw_only=True)
 class _Counts:
-    """Counts so far, by group. `received` is counted apart from the states, so that the two can be compared."""
+    """Counts so far, by group, and what determines the state of an event: the runs, the dead letters by id, and the
+    states of processes. `received` is counted apart from the states, so that the two can be compared.
+    """
 
     by: frozenset[By]
+    runs: _Runs
+    letters: Mapping[str, DeadLetter]
+    processes: ProcessStates
     received: Counter[Group] = field(default_factory=Counter)
     states: Counter[tuple[Group, str, str]] = field(default_factory=Counter)
     oldest: datetime | None = None
 
-    def receive(self, *, day: str, job: str, sender: str, number: int = 1) -> Group:
-        """Count events; returns their group."""
-        group = (
+    def add(self, received: ReceivedEvent) -> None:
+        """Count an event with a blob. One that was sent again after it was archived is counted there."""
+        event = received.event
+        if event and self.runs.archived.meet(short(event.digest)):
+            return
+        run = self.runs.run_of(event) if event else None
+        if received.ignored:
+            day, letter = received.name[: len("2026/11/21")].replace("/", "-"), None
+            state, reason = EventState.SKIPPED, received.ignored
+        else:
+            day = f"{event.time if event else received.arrived:%Y-%m-%d}"
+            letter = self.letters.get(event.digest if event else digest_of(received.name.encode()))
+            state, reason = outcome_of(run, event, letter, self.processes)
+        job = (run.job if run else "") or (letter.job if letter else "")
+        group = self._group(day=day, job=job, sender=run.sender if run else "")
+        self.received[group] += 1
+        self.states[group, state, "" if state is EventState.DEAD else reason] += 1
+        if state is EventState.WAITING:
+            self.oldest = min(self.oldest or received.arrived, received.arrived)
+
+    def add_archived(self, events: ArchivedEvents) -> None:
+        """Count events in the archive."""
+        group = self._group(day=events.day, job=events.job, sender=ARCHIVED)
+        self.received[group] += events.number
+        self.states[group, events.state, events.reason if events.state == EventState.SKIPPED else ""] += events.number
+
+    def _group(self, *, day: str, job: str, sender: str) -> Group:
+        return (
             day if By.DAY in self.by else "",
             job if By.JOB in self.by else "",
             sender if By.SENDER in self.by else "",
         )
-        self.received[group] += number
-        return group
-
-    def add(self, group: Group, state: EventState, reason: str, arrived: datetime) -> None:
-        """Count the state of one event."""
-        self.states[group, state, reason] += 1
-        if state is EventState.WAITING:
-            self.oldest = min(self.oldest or arrived, arrived)
-
-    def add_archived(self, events: ArchivedEvents) -> None:
-        """Count events in the archive."""
-        group = self.receive(day=events.day, job=events.job, sender=ARCHIVED, number=events.number)
-        self.states[group, events.state, events.reason if events.state == EventState.SKIPPED else ""] += events.number
 
     def groups(self) -> Iterator[EventGroup]:
         """In order; none where no grouping was asked for."""
@@ -273,66 +316,6 @@ class _Counts:
         return dict(sorted(numbers.items()))
 
 
-@dataclass(slots=True, kw_only=True)
-class _Runs:
-    """The runs of which events are not archived, by id, and short digests of the `archived` events of all."""
-
-    by_id: dict[str, tuple[RecordedRun, ...]] = field(default_factory=dict)
-    archived: DigestSet = field(default_factory=DigestSet)
-    columns: Counter[ColumnSource] = field(default_factory=Counter)
-    plans_lost: dict[str, int] = field(default_factory=dict)
-
-    def add(self, run: RecordedRun) -> None:
-        """Add a run."""
-        for digest in run.archived:
-            self.archived.add(digest)
-        if run.columns:
-            self.columns[run.columns] += 1
-        if run.plans_lost:
-            self.plans_lost[run.application] = max(run.plans_lost, self.plans_lost.get(run.application, 0))
-        if run.closed is None or len(run.archived) < len(run.folded) + len(run.late):
-            self.by_id[run.run_id] = (*self.by_id.get(run.run_id, ()), run)
-
-    def run_of(self, event: StoredEvent) -> RecordedRun | None:
-        """The run of an event: where its events lie in several applications, the one that has folded this event."""
-        runs = self.by_id.get(event.run_id, ())
-        return next((run for run in runs if run.has_folded(event)), runs[0] if runs else None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
-    """What determines the state of an event: the runs, the dead letters by id, and the states of processes."""
-
-    runs: _Runs
-    letters: Mapping[str, DeadLetter]
-    processes: ProcessStates
-
-    def count(self, counts: _Counts, received: ReceivedEvent) -> None:
-        """Count an event with a blob. One that was sent again after it was archived is counted there."""
-        event = received.event
-        if received.ignored:
-            day = received.name[: len("2026/11/21")].replace("/", "-")
-            group = counts.receive(day=day, job="", sender="")
-            counts.add(group, EventState.SKIPPED, received.ignored, received.arrived)
-            return
-        if event and self.runs.archived.meet(short(event.digest)):
-            return
-        run = self.runs.run_of(event) if event else None
-        letter = self.letters.get(event.digest if event else digest_of(received.name.encode()))
-        group = counts.receive(
-            day=f"{event.time if event else received.arrived:%Y-%m-%d}",
-            job=(run.job if run else "") or (letter.job if letter else ""),
-            sender=run.sender if run else "",
-        )
-        if letter and (outcome := outcome_of_letter(letter, run, event)):
-            state, reason = outcome
-        elif event is None:
-            state, reason = EventState.WAITING, Waiting.PARSER
-        else:
-            state, reason = outcome_of(run, event, self.processes)
-        counts.add(group, state, "" if state is EventState.DEAD else reason, received.arrived)
-
-
 def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progress) -> Status:
     """The counts, and those of each group if `by` asks for any: one listing of each container, one scan of each table.
     By job the archive's indexes are read too.
@@ -348,10 +331,10 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progr
     held_processes = dict(held_back(storage))
     ledger = list(counted(seen, "processes", ledger_entries(storage)))
     processes = ProcessStates.of(ledger, queue.entries, held_processes)
-    facts = _Known(runs=runs, letters=letters, processes=processes)
-    counts, received = _Counts(by=frozenset(by)), ReceivedEvents(storage=storage, progress=seen)
+    counts = _Counts(by=frozenset(by), runs=runs, letters=letters, processes=processes)
+    received = ReceivedEvents(storage=storage, progress=seen)
     for event in received.stored():
-        facts.count(counts, event)
+        counts.add(event)
     for events in received.archived(by_job=By.JOB in by):
         counts.add_archived(events)
     skipped, waiting = counts.by_reason("skipped"), counts.by_reason("waiting")

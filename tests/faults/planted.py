@@ -372,8 +372,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a slow worker's letter of a run that another one can use counts",
         file="shared/reporting/run_report.py",
-        original="    if letter.reason == UNUSABLE and run",
-        mistaken="    if False and run",
+        original="letter.reason == UNUSABLE and is_used",
+        mistaken="False",
         tests=("tests/shared/sweeping/test_closing.py",),
     ),
     Mistake(
