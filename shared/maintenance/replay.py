@@ -132,14 +132,13 @@ class ReplayOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedApplication:
-    """An application, what was done with it, how many runs it has on record, and how many of these stay as they are
-    because events of them are deleted. `processes`: the keys of those to which it contributes; `began`: since when, if
+    """An application, what was done with it, and how many of its runs stay as they are because events of them are
+    deleted (`kept`). `processes`: the keys of those to which it contributes; `began`: since when, if
     it has completed.
     """
 
     application: str
     outcome: ReplayOutcome
-    runs: int = 0
     kept: int = 0
     processes: frozenset[str] = frozenset()
     began: datetime | None = None
@@ -168,7 +167,6 @@ def replay_application(
     return ReplayedApplication(
         application=application,
         outcome=ReplayOutcome.CHANGED if computed.differs else ReplayOutcome.SAME,
-        runs=len(computed.records),
         kept=len(computed.kept),
         processes=computed.contributed,
         began=_began(computed.state),
@@ -213,11 +211,7 @@ def replay(
     """
     storage, position = processor.storage, begin
     etag = REPLAY.save(storage, begin)
-    letters: dict[str, list[DeadLetter]] = {}
-    for letter in dead_letters(storage):
-        if letter.place:
-            letters.setdefault(letter.place.application, []).append(letter)
-    number = 0
+    letters, number = _letters(storage), 0
     for folder, application, runs in wanted_applications(storage, begin):
         if stopped():
             REPLAY.save(storage, position)
@@ -235,19 +229,14 @@ def wanted_applications(storage: Storage, begin: ReplayPosition) -> Iterator[tup
     """
     seen_applications: set[str] = set()
     for run in stored_runs(storage, begin.wanted):
-        if run.folder <= begin.after or not _fits(storage, run, begin.wanted):
+        if run.folder <= begin.after:
             continue
+        if begin.wanted.job and not any(True for _ in events_of(storage, run, begin.wanted, content=False)):
+            continue  # it is of another job
         _, home = home_record(storage, run.application, run.run_id)
         for application in {run.application, home} - seen_applications:
             yield run.folder, application, (run,) if application == run.application else ()
         seen_applications |= {run.application, home}
-
-
-def _fits(storage: Storage, run: StoredRun, wanted_run_filter: RunFilter) -> bool:
-    """Whether a run is of a wanted job."""
-    return (
-        not wanted_run_filter.job or next(events_of(storage, run, wanted_run_filter, content=False), None) is not None
-    )
 
 
 # --- dead letters
@@ -286,25 +275,24 @@ def replay_dead_letters(
     StorageUnavailable.
     """
     storage = processor.storage
-    keys = {_key(letter) for letter in dead_letters(storage) if is_selected(letter)}
-    by_application: dict[str, list[DeadLetter]] = {}
-    for letter in dead_letters(storage):
-        if _key(letter) not in keys:
+    for application, letters in _letters(storage).items():
+        if not any(map(is_selected, letters)):
             continue
-        if letter.place is None:
-            yield _foreign(storage, letter)
-        else:
-            by_application.setdefault(letter.place.application, []).append(letter)
-    for application, letters in by_application.items():
         folders = {f"{letter.place.folder}/" for letter in letters if letter.place}
+        if not folders:
+            yield _foreign(storage, letters[0])
+            continue
         runs = [run for folder in sorted(folders) for run in runs_below(storage, folder)]
         replayed = _replay_all_of(processor, application, runs, letters)
         yield from (letter for letter in replayed if isinstance(letter, ReplayedLetter))
 
 
-def _key(letter: DeadLetter) -> str:
-    """What is replayed together: the letters of an application; one with a foreign blob name by itself."""
-    return letter.place.application if letter.place else letter.digest
+def _letters(storage: Storage) -> dict[str, list[DeadLetter]]:
+    """The dead letters that are replayed together: those of an application; one with a foreign blob name by itself."""
+    letters: dict[str, list[DeadLetter]] = {}
+    for letter in dead_letters(storage):
+        letters.setdefault(letter.place.application if letter.place else letter.digest, []).append(letter)
+    return letters
 
 
 def _foreign(storage: Storage, letter: DeadLetter) -> ReplayedLetter:
