@@ -26,11 +26,9 @@ class Selector:
 
 def dataset_matcher(patterns: Iterable[str]) -> Callable[[Dataset], bool]:
     """A function that tells whether a data set's name, qualified name, or end of a qualified name after a slash
-    matches; or its spelling in events, so that a renamed data set keeps its rules.
+    matches; or its spelling in events, so that a renamed data set keeps its rules. Without patterns all match.
     """
     names = tuple(patterns)
-    if not names:
-        return lambda _: True
     by_name = matcher(names)
     by_path = matcher([form for pattern in names for form in (pattern, f"*/{pattern.lstrip('/')}")])
     return lambda dataset: (

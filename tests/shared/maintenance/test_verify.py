@@ -10,6 +10,7 @@ from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
+from shared.maintenance.verify import verification
 from shared.maintenance.verify.findings import CHANGED, MEANINGS, Inconsistency, VerifyContext
 from shared.maintenance.verify.verification import verify
 from shared.records.ledger import ledger_entry, put_entry
@@ -85,6 +86,13 @@ def test_in_shadow_mode_no_repair_writes_to_the_catalog(planted: Planted) -> Non
     contents_before, writes = held(catalog), catalog.writes
     list(verify(replace(world, publishing=replace(world.publishing, shadow=True)), fix=True))
     assert (held(catalog), catalog.writes) == (contents_before, writes)
+
+
+def test_each_check_can_be_ended_after_any_subject() -> None:
+    world = consistent_world(MemoryStorage(), MemoryCatalog())
+    assert archive(world.storage, archiving()).archived > 0
+    for check_subjects, _ in verification._CHECKS:
+        assert None in {*check_subjects(world)}
 
 
 def test_a_repair_leaves_a_ledger_entry_that_changed_since_the_finding() -> None:
