@@ -169,6 +169,17 @@ class RunReport:
     run_text: str = ""
     stated: tuple[StatedFact, ...] = ()
 
+    @property
+    def outcome(self) -> tuple[str, str]:
+        """Whether the catalog has the lineage of the run, as the state of its events (published, waiting, skipped or
+        dead) and the reason; of a run without one, its own state.
+        """
+        outcomes = {event.state: event.reason for event in self.events if event.reason != CLOSED}
+        state = next((state for state in EventState if state in outcomes), None)
+        if self.state != State.CONTRIBUTED or state is None:
+            return self.state, self.reason
+        return state, outcomes[state]
+
 
 def run_report(
     storage: Storage, run_id: str, progress: Progress = no_progress, *, application: str = ""

@@ -58,8 +58,8 @@ process is one of pending, publishing, retrying and refused.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSources:
     """The contributing runs of Spark: `exact` by plan, of which the listener's events `differ` in some; by plan with
-    columns that are upper bounds (`opaque`); `partly` by plan; by the `listener` only, which has no plan: their jobs run
-    without throughline-plan.jar; and not known, made by an `rdd`.
+    columns that are upper bounds (`opaque`); `partly` by plan; by the `listener` only, which has no plan: their jobs
+    run without throughline-plan.jar; and not known, made by an `rdd`.
     """
 
     exact: int = 0

@@ -36,7 +36,7 @@ from shared.translation.run.datasets import Datasets
 from shared.translation.run.translate import Skip, Wait, batch_of, lifecycle_events_in, names_no_source, translate
 from shared.translation.staging_elimination import eliminate_staging
 
-NO_PROCESS = "no process that it wrote has both an input and an output"
+NO_PROCESS = "it wrote nothing whose source is known"
 """The reason of a skipped run that wrote a data set."""
 
 

@@ -393,6 +393,7 @@ MISSING = {
 def test_the_plan_says_why_a_table_has_no_source(leaf: str, reason: str) -> None:
     parts = written_by_plan(leaf)
     output_text = " ".join(parts.run("run", run_id("run")).output.split())
+    assert "state contributed, but not in the catalog: it wrote nothing whose source is known" in output_text
     assert f"Next: nothing is published, because {reason}" in output_text
     result = parts.run("details", "/o")
     assert result.exit_code == 0, result.output
@@ -468,5 +469,7 @@ def test_the_runs_of_a_table_are_found_by_its_name() -> None:
     ]
     lines = parts.run("status", "--table", "orders", "--most", "2").output.splitlines()
     assert any(line.split()[-2:] == [run_id("failed"), "skipped"] for line in lines)
+    assert f"{run_id('good')}  published" in parts.run("status", "--table", "orders").output
+    assert [run["in_catalog"] for run in report["runs"]] == [False, False, True]
     assert "3 runs; 1 not shown (--most)" in lines
     assert parts.run("status", "--table", "orders", "--by", "day").exit_code == 2

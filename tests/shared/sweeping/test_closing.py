@@ -61,7 +61,7 @@ def test_a_quiet_run_is_closed_and_its_events_are_archived_and_counted() -> None
     assert record
     assert record.closed
     assert (record.events, len(record.archived)) == ((), 2)
-    assert record.outcome == ("skipped", "no process that it wrote has both an input and an output"), "never published"
+    assert record.outcome == ("skipped", "it wrote nothing whose source is known"), "never published"
     assert blobs(world, EVENTS) == []
     assert sum(counts(world).values()) == 2
     assert stored_packed(world.memory, start.blob) is not None, "it is read from the archive"

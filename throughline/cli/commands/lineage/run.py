@@ -9,6 +9,7 @@ import typer
 from msgspec import to_builtins
 
 from shared.query.process_details import source_missing
+from shared.records.states import EventState, State
 from shared.reporting.run_report import FORGOTTEN, HELD, NOT_PROCESSED, REPLACED, RunReport, Waiting, run_report
 from shared.texts import visible
 from shared.translation.reference import NO_PROCESS
@@ -53,7 +54,9 @@ def run(
             {**event_document(event.event), "state": event.state, "reason": event.reason, "error": event.error}
             for event in report.events
         ]
-        print_json({**to_builtins(replace(report, events=())), "events": events, "next": steps})
+        in_catalog = report.outcome[0] == EventState.PUBLISHED
+        document = to_builtins(replace(report, events=()))
+        print_json({**document, "in_catalog": in_catalog, "events": events, "next": steps})
     else:
         _show(report, steps, wide=wide)
 
@@ -64,10 +67,7 @@ def _show(run_report_shown: RunReport, steps: Iterable[str], *, wide: bool) -> N
         print_fact("sent as", visible(run_report_shown.run_text))
     print_fact("job", *(visible(job) for job in run_report_shown.jobs))
     print_fact("application", run_report_shown.application)
-    print_fact(
-        "state",
-        f"{run_report_shown.state}: {run_report_shown.reason}" if run_report_shown.reason else run_report_shown.state,
-    )
+    print_fact("state", _state(run_report_shown))
     print_fact("end", run_report_shown.end or ("none, timed out" if run_report_shown.timed_out else "none seen yet"))
     if columns := _columns(run_report_shown):
         print_fact("columns", columns)
@@ -106,6 +106,18 @@ def _show(run_report_shown: RunReport, steps: Iterable[str], *, wide: bool) -> N
         print_table(("process", "state", "reason"), processes, wide=wide)
     for sentence in steps:
         out.print(f"\nNext: {plain(sentence)}")
+
+
+def _state(report: RunReport) -> str:
+    """The run's state, with what the catalog has of a run that contributes."""
+    state, reason = report.outcome
+    if report.state != State.CONTRIBUTED:
+        return f"{state}: {reason}" if reason else state
+    if state == EventState.PUBLISHED:
+        return f"{report.state}: the catalog has its lineage"
+    if state == EventState.WAITING:
+        return f"{report.state}: not in the catalog yet, it waits for {reason}"
+    return f"{report.state}, but not in the catalog: {reason}"
 
 
 def _columns(report: RunReport) -> str:

@@ -60,8 +60,8 @@ def status(
     namespace of its jobs, and is not on record of archived events. Exit code 1 when the counts do not add up.
     `throughline run` and `throughline events` show single runs.
 
-    With --table it lists the runs that write a table, the newest first, each with its state and the reason; it reads
-    every event.
+    With --table it lists the runs that write a table, the newest first: published if the catalog has the lineage of the
+    run, else waiting, skipped or dead with the reason. It reads every event.
 
         throughline status
         throughline status --by day

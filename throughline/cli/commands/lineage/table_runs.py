@@ -5,6 +5,7 @@ from operator import attrgetter
 from shared.events.stored_runs import RunFilter
 from shared.reading.reader import wanted_events
 from shared.reading.values import EventRecord
+from shared.records.states import EventState
 from shared.reporting.run_report import RunReport, run_report
 from shared.storage.port import Storage
 from shared.texts import visible
@@ -44,7 +45,8 @@ def show_table_runs(storage: Storage, table: str, limit: int, *, wide: bool, as_
                 "last_event": record.event.time,
                 "end": report.end,
                 "state": report.state,
-                "reason": report.reason or None,
+                "reason": report.outcome[1] or None,
+                "in_catalog": report.outcome[0] == EventState.PUBLISHED,
             }
             for record, report in reports
         ]
@@ -59,4 +61,5 @@ def show_table_runs(storage: Storage, table: str, limit: int, *, wide: bool, as_
 
 def _row(record: EventRecord, report: RunReport) -> tuple[str, ...]:
     time = f"{record.event.time:%Y-%m-%d %H:%M:%S}"
-    return time, report.run_id, report.state, visible(record.job), visible(report.reason)
+    state, reason = report.outcome
+    return time, report.run_id, state, visible(record.job), visible(reason)
