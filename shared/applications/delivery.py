@@ -24,7 +24,7 @@ from shared.applications.fold import UNUSABLE
 from shared.applications.partition import OpenApplication, read_open, read_record, read_state
 from shared.applications.processor import ENDED_RUNS, ApplicationProcessor, FoldRequest
 from shared.applications.rows import own_run
-from shared.applications.state import RunRecord
+from shared.applications.state import RunRecord, latest_of
 from shared.concurrency import KeyedLock
 from shared.openlineage.decoding import RUNNING
 from shared.records.states import State
@@ -51,72 +51,74 @@ def reunite(
     """Bring all events of a run to its home. `applications`: where events or records of it lie; `events`: further ones
     that were met. Returns whether marks were left. Raises as `ApplicationProcessor.fold`.
     """
-    return _Reunion(processor, run_id).reunite(frozenset(applications), events)
+    work = _Reunion(processor, run_id, events)
+    for application in sorted(applications):
+        work.note_events(application)
+    home = work.home(applications)
+    has_marks = work.fold_at_home(home)
+    for application in sorted({*applications, *(event.application for event in work.events.values())} - {home}):
+        has_marks = work.refer(application, home) or has_marks
+    return has_marks
 
 
 class _Reunion:
-    def __init__(self, processor: ApplicationProcessor, run_id: str) -> None:
+    """The steps of one reunion. `events`: those of the run, by digest; `rows`: of those that are not folded."""
+
+    def __init__(self, processor: ApplicationProcessor, run_id: str, events: Iterable[StoredEvent]) -> None:
         self._processor, self._storage, self._run_id = processor, processor.storage, run_id
         self._snapshots: dict[str, OpenApplication] = {}
         self._records: dict[str, RunRecord | None] = {}
+        self.events = {event.digest: event for event in events}
+        self.rows: dict[str, EventRow] = {}
 
-    def reunite(self, applications: frozenset[str], events: Iterable[StoredEvent]) -> bool:
-        known_stored_events = {event.digest: event for event in events}
-        rows: dict[str, EventRow] = {}
-        for application in sorted(applications):
-            self._read(application)
-            record = self._records[application]
-            for reference in (*record.events, *record.late) if record else ():
-                event = event_of_reference(self._run_id, reference)
-                known_stored_events[event.digest] = event
-            for row in self._rows(application):
-                known_stored_events[row.event.digest] = row.event
-                rows[row.event.digest] = row
-        home = self._home(known_stored_events, rows, applications)
-        if home not in self._snapshots:
-            self._read(home)
-        has_marks = self._fold_at_home(home, known_stored_events, rows)
-        other_applications = {*applications, *(event.application for event in known_stored_events.values())} - {home}
-        for application in sorted(other_applications):
-            has_marks = self._refer(application, home, known_stored_events) or has_marks
-        return has_marks
+    def note_events(self, application: str) -> None:
+        """Read an application, and note the events of the run that it has."""
+        record = self._read(application)
+        for reference in (*record.events, *record.late) if record else ():
+            event = event_of_reference(self._run_id, reference)
+            self.events[event.digest] = event
+        for row in self._rows_in(application):
+            self.events[row.event.digest] = row.event
+            self.rows[row.event.digest] = row
 
-    def _read(self, application: str) -> None:
-        self._snapshots[application] = read_open(self._storage, application, run=self._run_id)
-        self._records[application] = read_record(self._storage, application, self._run_id)
+    def _read(self, application: str) -> RunRecord | None:
+        if application not in self._snapshots:
+            self._snapshots[application] = read_open(self._storage, application, run=self._run_id)
+            self._records[application] = read_record(self._storage, application, self._run_id)
+        return self._records[application]
 
-    def _rows(self, application: str) -> list[EventRow]:
+    def _rows_in(self, application: str) -> list[EventRow]:
         """The run's events in an application that are not folded yet."""
         return self._snapshots[application].by_run().get(self._run_id, [])
 
-    def _home(
-        self, known_events: Mapping[str, StoredEvent], rows: Mapping[str, EventRow], applications: Collection[str]
-    ) -> str:
+    def home(self, applications: Collection[str]) -> str:
+        """The application to which the run belongs, of those that have events or records of it."""
         records = {app: record for app in applications if (record := self._records[app]) and not record.home}
         archived = [app for app, record in records.items() if record.closed or record.archived]
         if archived:
             return min(archived)  # its home does not change any more
         events = [
-            self._processor.event(event, rows[digest].payload if digest in rows else None)
-            for digest, event in sorted(known_events.items())
+            self._processor.event(event, self.rows[digest].payload if digest in self.rows else None)
+            for digest, event in sorted(self.events.items())
         ]
         try:
             return merge_run([event for event in events if event]).application_run
         except UNUSABLE:
             return min(applications)
 
-    def _fold_at_home(self, home: str, known_events: Mapping[str, StoredEvent], rows: Mapping[str, EventRow]) -> bool:
-        record = self._records[home]
+    def fold_at_home(self, home: str) -> bool:
+        """Fold the run at its home, if it is to be folded and is not yet: whether marks were left."""
+        record = self._read(home)
         settled = record if record and not record.home else None
         folded = settled.digests if settled else frozenset()
         unfolded = self._snapshots[home].unfolded
-        for digest, event in sorted(known_events.items()):
+        for digest, event in sorted(self.events.items()):
             if digest not in folded and event.row_key not in unfolded:
                 payload = self._processor.blob_cache.get(digest)
-                row = rows.get(digest) or EventRow(event=event, payload=payload, received=self._arrived(digest))
+                row = self.rows.get(digest) or EventRow(event=event, payload=payload, received=self._arrived(digest))
                 self._storage.insert(APPLICATIONS, row.row(home))
-        has_ended = any(event.end for event in known_events.values())
-        is_current = settled is not None and settled.digests >= known_events.keys() and not self._rows(home)
+        has_ended = any(event.end for event in self.events.values())
+        is_current = settled is not None and settled.digests >= self.events.keys() and not self._rows_in(home)
         if is_current or not (has_ended or settled):
             return False
         run = frozenset({self._run_id})
@@ -127,17 +129,15 @@ class _Reunion:
     def _arrived(self, digest: str) -> datetime | None:
         """When an event arrived at the latest, as the record says that has it."""
         records = (record for record in self._records.values() if record and digest in record.digests)
-        return max((record.arrived for record in records if record.arrived), default=None)
+        return latest_of(*(record.arrived for record in records))
 
-    def _refer(self, application: str, home: str, known_events: Mapping[str, StoredEvent]) -> bool:
-        """Have an application refer to the run's home, unless it does."""
-        if application not in self._snapshots:
-            self._read(application)
-        record = self._records[application]
-        is_current = record is not None and record.home == home and record.digests >= known_events.keys()
-        if is_current and not self._rows(application):
+    def refer(self, application: str, home: str) -> bool:
+        """Have an application refer to the run's home, unless it does: whether marks were left."""
+        record = self._read(application)
+        is_current = record is not None and record.home == home and record.digests >= self.events.keys()
+        if is_current and not self._rows_in(application):
             return False
-        references = tuple(sorted(event.reference for event in known_events.values()))
+        references = tuple(sorted(event.reference for event in self.events.values()))
         request = FoldRequest(homes={self._run_id: home}, elsewhere=references)
         return self._processor.fold(application, request).has_marks
 

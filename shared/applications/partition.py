@@ -79,7 +79,8 @@ def read_open(
         unfolded, is_crowded = _of_ended_runs(unfolded, is_partial=is_partial)
         is_partial = True
     if is_partial:
-        unfolded |= {row.key: EventRow.of(row) for row in _events_of(storage, application, run)}
+        events_of_run = storage.partition(APPLICATIONS, application, since=f"{EVENT}{run}|", before=f"{EVENT}{run}|~")
+        unfolded |= {row.key: EventRow.of(row) for row in events_of_run}
     if memory and run:
         memory.note_crowded(application, crowded=is_crowded)
     return _opened(storage, application, header, unfolded, memory)
@@ -264,10 +265,6 @@ class Commit:
 
 def _deletion(application: str, key: str) -> Operation:
     return Operation(kind=OperationKind.DELETE, row=Row(partition=application, key=key))
-
-
-def _events_of(storage: Storage, application: str, run: str) -> Iterable[Row]:
-    return storage.partition(APPLICATIONS, application, since=f"{EVENT}{run}|", before=f"{EVENT}{run}|~")
 
 
 def _opened(

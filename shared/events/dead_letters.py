@@ -90,30 +90,24 @@ def dead_letter(storage: Storage, digest: str) -> DeadLetter | None:
     return DeadLetter.of(row) if row else None
 
 
-def note_letter(storage: Storage, blob: str, digest: str, error: Exception) -> bool:
-    """Put an event on record that can't be used; one that is on record is counted once more and stays as it is, dead or
-    discarded. Whether it is new. Raises WriteConflict when others keep changing it.
+def add_dead_letter(storage: Storage, blob: str, digest: str, error: Exception, telemetry: Telemetry = SILENT) -> None:
+    """Put an event on record that can't be used, and report it; one that is on record is counted once more and stays as
+    it is, dead or discarded. Its blob stays where it is. Raises WriteConflict when others keep changing the letter.
 
     A foreign name is noted once: each sweep meets it, and nothing can come of that.
     """
-    now = datetime.now(UTC)
-    fresh_dead_letter = DeadLetter(
-        digest=digest,
-        blob=blob,
-        reason=next(reason for kinds, reason in _REASONS if isinstance(error, kinds)),
-        error=text_without_secrets(f"{type(error).__name__}: {error}")[:LONGEST_ERROR],
-        first=now,
-        last=now,
-    )
+    now, text = datetime.now(UTC), text_without_secrets(f"{type(error).__name__}: {error}")
+    reason = next(reason for kinds, reason in _REASONS if isinstance(error, kinds))
+    letter = DeadLetter(digest=digest, blob=blob, reason=reason, error=text[:LONGEST_ERROR], first=now, last=now)
 
-    def change(known_dead_letter: DeadLetter | None) -> DeadLetter:
-        if known_dead_letter is None:
-            return replace(fresh_dead_letter, job=_job(storage, fresh_dead_letter.place))
-        return (
-            known_dead_letter if fresh_dead_letter.reason == FOREIGN else _counted(known_dead_letter, fresh_dead_letter)
-        )
+    def change(previous_letter: DeadLetter | None) -> DeadLetter:
+        if previous_letter is None:
+            return replace(letter, job=_job(storage, letter.place))
+        return previous_letter if reason == FOREIGN else _counted(previous_letter, letter)
 
-    return _change(storage, digest, change).before is None
+    if _change(storage, digest, change).before is None:
+        run = (letter.place.run_id,) if letter.place else ()
+        telemetry.report(LETTER, *run, state="dead", blob=blob, reason=f"{type(error).__name__}: {error}")
 
 
 def count_again(storage: Storage, previous_letter: DeadLetter, now: DeadLetter) -> bool:
@@ -170,17 +164,3 @@ def _job(storage: Storage, place: StoredEvent | None) -> str:
     """The job's name as the receiver noted it: the event itself may not be readable."""
     event_row = storage.read(APPLICATIONS, place.application, place.row_key) if place else None
     return str(event_row.values.get("job", "")) if event_row else job_in_archive(storage, place) if place else ""
-
-
-def add_dead_letter(storage: Storage, blob: str, digest: str, error: Exception, telemetry: Telemetry = SILENT) -> None:
-    """Put a dead letter on record, or count that it was met again: the blob stays where it is."""
-    if note_letter(storage, blob, digest, error):
-        report_dead_letter(telemetry, blob, error)
-
-
-def report_dead_letter(telemetry: Telemetry, blob: str, error: Exception) -> None:
-    """An event became a dead letter."""
-    place = event_of_blob(blob)
-    telemetry.report(
-        LETTER, *([place.run_id] if place else ()), state="dead", blob=blob, reason=f"{type(error).__name__}: {error}"
-    )

@@ -21,10 +21,9 @@ from shared.errors import GivenUp, StorageUnavailable
 from shared.events.dead_letters import (
     GIVEN_UP,
     LONGEST_ERROR,
+    add_dead_letter,
     dead_letter,
     delete_letter,
-    note_letter,
-    report_dead_letter,
 )
 from shared.records.cells import cells_of, record_of
 from shared.records.waits import Backoff
@@ -117,8 +116,7 @@ class Retries:
         given_up = GivenUp(f"Its application could not be processed in {state.count} attempts. {state.error}")
         for event in events:
             if dead_letter(self.storage, event.digest) is None:
-                note_letter(self.storage, event.blob, event.digest, given_up)
-                report_dead_letter(telemetry, event.blob, given_up)
+                add_dead_letter(self.storage, event.blob, event.digest, given_up, telemetry)
 
     def clear(self, application: str, folded: Collection[str]) -> None:
         """Record that an application was folded, and delete the dead letters of its events (digests) that are."""

@@ -14,7 +14,7 @@ from shared.applications.processor import ApplicationProcessor, FoldRequest
 from shared.applications.state import RunRecord
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import WriteConflict
-from shared.events.dead_letters import DeadLetter, add_dead_letter, dead_letters, discard, note_letter
+from shared.events.dead_letters import DeadLetter, add_dead_letter, dead_letters, discard
 from shared.maintenance.replay import LetterOutcome, ReplayedLetter, replay_application, replay_dead_letters
 from shared.naming.names import BUILT_IN, Names
 from shared.publishing.context import PublishOptions
@@ -290,7 +290,7 @@ def test_a_discarded_letter_stays_discarded_when_found_again_and_leaves_when_use
 def test_letters_are_found_by_the_beginning_of_their_ids() -> None:
     storage = MemoryStorage()
     for digest in ("aa01", "aa02", "ab00", "fff0"):
-        note_letter(storage, "somewhere", digest.ljust(32, "0"), ValueError("x"))
+        add_dead_letter(storage, "somewhere", digest.ljust(32, "0"), ValueError("x"))
     assert [letter.digest[:4] for letter in dead_letters(storage, "aa")] == ["aa01", "aa02"]
     assert [letter.digest[:4] for letter in dead_letters(storage, "fff")] == ["fff0"]
     assert len(list(dead_letters(storage))) == 4
@@ -307,7 +307,7 @@ def test_a_letter_that_others_keep_changing_stays() -> None:
 
     watched.step_in = meddle
     with pytest.raises(WriteConflict):
-        note_letter(watched, start.blob, start.digest, EOFError())
+        add_dead_letter(watched, start.blob, start.digest, EOFError())
     replace_blob(storage, start, gzip.compress(b"{"))
     assert [replayed.outcome for replayed in letters_of(watched)] == [LetterOutcome.FAILED]
 
