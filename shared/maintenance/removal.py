@@ -123,7 +123,6 @@ class UnseenProcess:
 
     process: str
     qualified_name: str
-    guid: str
     last: datetime
 
 
@@ -147,7 +146,7 @@ def unseen_processes(
         last = seen_span.last if seen_span else None
         progress()
         if last and is_unseen(entry, last, latest):
-            yield UnseenProcess(process=entry.process, qualified_name=entry.qualified_name, guid=entry.guid, last=last)
+            yield UnseenProcess(process=entry.process, qualified_name=entry.qualified_name, last=last)
 
 
 def retire(storage: Storage, unseen_process: UnseenProcess) -> bool:

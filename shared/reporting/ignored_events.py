@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from shared.errors import Refused
 from shared.events.archive import all_lines, is_index, job_in, raw_of, unpacked
-from shared.events.stored_runs import RunFilter
+from shared.events.stored_runs import RunFilter, prefixes
 from shared.openlineage.decoding import decode
 from shared.reading.values import EventRecord
 from shared.storage.port import Storage
@@ -25,25 +25,16 @@ def find_ignored(storage: Storage, wanted_run_filter: RunFilter) -> Iterator[Eve
     StorageUnavailable, and ArchiveMissing for a damaged file of the archive.
     """
     archived: set[str] = set()
-    for fact in storage.blobs(ARCHIVE, _ARCHIVED):
-        if not is_index(fact.name) and _may_hold(fact.name.removeprefix(_ARCHIVED), wanted_run_filter):
+    hours = tuple(prefixes(wanted_run_filter.since, wanted_run_filter.before))
+    for fact in (fact for hour in hours for fact in storage.blobs(ARCHIVE, f"{_ARCHIVED}{hour}")):
+        if not is_index(fact.name):
             for line in all_lines(storage, fact.name):
                 archived.add(line.blob)
                 yield from _record(line.blob, raw_of(line), wanted_run_filter, container=ARCHIVE, file=fact.name)
-    for fact in storage.blobs(IGNORED):
-        if fact.name not in archived and _may_hold(
-            fact.name, wanted_run_filter
-        ):  # one that is being archived is in both
+    for fact in (fact for hour in hours for fact in storage.blobs(IGNORED, hour)):
+        if fact.name not in archived:  # one that is being archived is in both
             raw = unpacked(storage.get(IGNORED, fact.name))
             yield from _record(fact.name, raw, wanted_run_filter, container=IGNORED, file=fact.name)
-
-
-def _may_hold(name: str, run_filter: RunFilter) -> bool:
-    """Whether a blob of this name may hold an event between the two times: names begin with the hour."""
-    hour = name[:_HOUR]
-    since = run_filter.since and f"{run_filter.since:%Y/%m/%d/%H}"
-    last_hour = run_filter.before and f"{run_filter.before:%Y/%m/%d/%H}"
-    return (not since or since <= hour) and (not last_hour or hour <= last_hour)
 
 
 def _record(blob: str, raw: bytes | None, run_filter: RunFilter, *, container: str, file: str) -> Iterator[EventRecord]:

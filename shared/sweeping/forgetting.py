@@ -57,11 +57,10 @@ def _forget(storage: Storage, options: ClosingOptions, application: str, now: da
     snapshot = read_whole(storage, application)
     if not snapshot.etag and not snapshot.records:
         return None
-    by_age = {run_id: record.closed + options.keep_runs for run_id, record in snapshot.records.items() if record.closed}
-    by_age |= {
-        run_id: (record.arrived or now) + options.keep_runs
+    by_age = {
+        run_id: (record.closed or record.arrived or now) + options.keep_runs
         for run_id, record in snapshot.records.items()
-        if record.home
+        if record.closed or record.home
     }
     old = [
         run_id
@@ -109,11 +108,9 @@ def _anonymous(content: Content, run_id: str) -> Content:
 
 
 def _delete_header(storage: Storage, snapshot: OpenApplication) -> None:
-    row = storage.read(APPLICATIONS, snapshot.application, HEADER)
-    if row is None or row.etag != snapshot.etag:
-        return
     keys = [HEADER, *snapshot.parts]
-    rows = [Row(partition=snapshot.application, key=key, etag=row.etag if key == HEADER else "") for key in keys]
-    for part in chunks([Operation(kind=OperationKind.DELETE, row=row_to_delete) for row_to_delete in rows]):
-        storage.transact(APPLICATIONS, part)
+    rows = [Row(partition=snapshot.application, key=key, etag=snapshot.etag if key == HEADER else "") for key in keys]
+    for part in chunks([Operation(kind=OperationKind.DELETE, row=row) for row in rows]):
+        if storage.transact(APPLICATIONS, part) is None and storage.read(APPLICATIONS, snapshot.application, HEADER):
+            return  # its application has come back
     _LOG.info("application forgotten application=%s", snapshot.application)

@@ -329,7 +329,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a header goes although its application has come back",
         file=_FORGETTING,
-        original='etag=row.etag if key == HEADER else "")',
+        original='etag=snapshot.etag if key == HEADER else "")',
         mistaken='etag="")',
         cases=("an application that is forgotten beside a new run",),
     ),
