@@ -333,7 +333,7 @@ def test_an_unreadable_process_delays_no_other() -> None:
         "b",
         "COMPLETE",
         "10:00:30",
-        inputs=[f"/in{digest_of(str(n).encode())}" for n in range(4000)],
+        inputs=["/in" + "/".join(digest_of(f"{n} {m}".encode()) for m in range(10)) for n in range(400)],
         outputs=["/wide"],
         application="app2",
     )
