@@ -1,6 +1,6 @@
 """Output at 80 columns: help, tables and trees without loss of text."""
 
-import re
+import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -87,11 +87,16 @@ def test_a_long_example_wraps_between_words_only() -> None:
     assert shaped("Do it.\n\n    throughline x\n\nMore\nof it.") == "Do it.\n\n\b\nthroughline x\n\nMore of it."
 
 
-@pytest.mark.parametrize("width", range(1, 30))
-def test_a_folded_name_keeps_every_letter(width: int) -> None:
-    lines = fold(LONG, width)
-    assert "".join(lines) == LONG
-    assert max(map(len, lines)) <= width
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out, "_force_terminal", True)
+
+
+@pytest.mark.parametrize("width", range(30))
+def test_text_is_folded_between_words_alone(width: int) -> None:
+    lines = fold(f"a b {LONG} {LONG} c", width)
+    assert " ".join(lines) == f"a b {LONG} {LONG} c"
+    assert lines.count(LONG) == 2
 
 
 def printed(titles: tuple[str, ...], rows: list[list[str]], **options: Any) -> str:
@@ -100,21 +105,36 @@ def printed(titles: tuple[str, ...], rows: list[list[str]], **options: Any) -> s
     return capture.get()
 
 
-def test_a_table_fits_80_columns_without_truncated_cells() -> None:
+@pytest.mark.usefixtures("terminal")
+def test_a_table_fits_80_columns_and_keeps_names_whole() -> None:
     numbers = tuple(f"count {name}" for name in ("read", "written", "columns"))
-    row = [LONG, "1,234", "5", "67", f"throughline:v1://{LONG}"]
-    text = printed(("data set", *numbers, "process"), [row], numbers=numbers)
-    assert max(map(len, text.splitlines())) <= 80
-    cells = set(text.split())
-    assert {"data", "set", "count", "read", "written", "columns", "1,234", "5", "67", "process"} <= cells
-    assert "…" not in text
-    pieces = [[line[start:stop] for line in text.splitlines()[2:]] for start, stop in _spans(text)]
-    assert "".join(piece.strip() for piece in pieces[0]) == LONG
+    rows = [
+        [LONG, "1,234", "5", "67", f"throughline:v1://{LONG}", "a reason of a few words " * 3],
+        [LONG, "8", "9", "10", f"throughline:v1://{LONG}", "none"],
+    ]
+    lines = printed(("data set", *numbers, "process", "reason"), rows, numbers=numbers).splitlines()
+    assert [line.split() for line in lines[:4]] == [
+        ["data", "set"],
+        ["process"],
+        ["count", "count", "count", "reason"],
+        ["read", "written", "columns"],
+    ]
+    assert lines[4:6] == [LONG, f"throughline:v1://{LONG}"]
+    assert lines[6].startswith("    1,234        5       67  a reason")
+    assert max(map(len, lines[6:])) <= 80, "both rows are of these names"
+    assert lines[-1].split() == ["8", "9", "10", "none"]
+    assert sum("words" in line for line in lines) > 1, "the reason is folded"
 
 
-def _spans(text: str) -> list[tuple[int, int]]:
-    """The place of the first column: up to the second title."""
-    return [(0, re.search(r"count", text.splitlines()[0]).start())]  # type: ignore[union-attr]  # it is there
+@pytest.mark.usefixtures("terminal")
+def test_a_table_that_fits_keeps_its_names_in_their_column() -> None:
+    lines = printed(("data set", "rows"), [[LONG[:60], "1"], ["short", "12"]], numbers=("rows",)).splitlines()
+    assert lines == [f"{'data set':60}  rows", f"{LONG[:60]}     1", f"{'short':60}    12"]
+
+
+def test_a_table_in_a_pipe_has_one_line_for_each_row() -> None:
+    text = printed(("data set", "process", "more"), [[LONG, LONG, "x"]], notes=[["a note " * 20]], only_wide=1)
+    assert [len(line.split()) for line in text.splitlines()] == [3, 2, 40]
 
 
 def test_a_wide_table_has_one_line_for_each_row() -> None:
@@ -154,10 +174,25 @@ def test_a_tree_written_to_a_pipe_is_not_truncated(parts: Parts, command: tuple[
 @pytest.mark.parametrize(
     "arguments", [("status",), ("status", "--by", "job"), ("status", "--by", "day,job"), ("events",)]
 )
-def test_tables_of_real_runs_fit_80_columns(parts: Parts, arguments: tuple[str, ...]) -> None:
+@pytest.mark.usefixtures("terminal")
+def test_tables_of_real_runs_fit_80_columns_but_for_names(parts: Parts, arguments: tuple[str, ...]) -> None:
     text = parts.run(*arguments).output
     assert "…" not in text
-    assert [line for line in text.splitlines() if len(line) > 80 and "saved" not in line] == []
+    assert [line for line in text.splitlines() if len(line) > 80 and len(line.split()) > 1] == []
+    names = parts.run("status", "--json", "--by", "job").stdout
+    jobs = [row["job"] for row in json.loads(names)["by"] if row["job"]]
+    assert all(job in text for job in jobs) or "job" not in " ".join(arguments)
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("command", [("show", "file"), ("details",), ("search", "id")], ids=lambda command: command[0])
+def test_paths_are_whole_at_a_terminal(parts: Parts, command: tuple[str, ...]) -> None:
+    """Without its line ends, the text has each path as often as on single lines."""
+    text = parts.run(*command).output
+    paths = {match["dataset"] for match in json.loads(parts.run("search", "file", "--most", "0", "--json").stdout)}
+    squeezed = "".join(line.strip(" │├└─") for line in text.splitlines())
+    assert any(path in text for path in paths)
+    assert [path for path in paths if squeezed.count(path) != text.count(path)] == []
 
 
 def test_the_nearest_names_are_suggested() -> None:

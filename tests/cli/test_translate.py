@@ -244,9 +244,9 @@ def test_an_empty_folder_is_an_error_that_says_what_it_lacks(tmp_path: Path) -> 
     assert "has no file of events: none ends with .json, .jsonl or .ndjson (or .gz)" in result.stderr
 
 
-def test_a_text_is_left_out_in_a_few_lines(tmp_path: Path) -> None:
-    (tmp_path / "notes.md").write_text("a sentence\n" * 60)
-    result = runner.invoke(app, ["translate", str(tmp_path / "notes.md")])
+def test_many_broken_lines_are_left_out_in_a_few_lines(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text('{"cut\n' * 60)
+    result = runner.invoke(app, ["translate", str(tmp_path / "events.jsonl")])
     assert result.exit_code == 1
     lines = result.stderr.splitlines()
     assert (len(lines), lines[-1]) == (11, "left out: and 50 more, which `--by-file --json` lists")

@@ -29,8 +29,10 @@ the same.
   something that `doctor` could not check; 4 a policy that is not known; 130
   after Ctrl-C.
 - **Output.** Results go to standard output, progress and errors to standard
-  error. Tables fit a terminal of 80 columns: `--wide` prints all columns on one
-  line a row, `--json` a document for programs.
+  error. At a terminal of 80 columns tables fold text; a long name is never
+  broken, but gets a line of its own above its row. In a pipe, and with `--wide`,
+  which prints all columns, each row is one line. `--json` prints a document for
+  programs.
 """
 
 _FINDINGS = """\

@@ -13,6 +13,7 @@ import msgspec
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.text import Text
@@ -101,7 +102,7 @@ def print_json(value: Any) -> None:
 
 
 def print_tree(tree: Tree) -> None:
-    """Print a tree whole: its lines are folded at a terminal's width, and as long as they are elsewhere."""
+    """Print a tree whole: its lines are folded between words at a terminal, and as long as they are elsewhere."""
     out.print(_Whole(tree))
 
 
@@ -115,7 +116,8 @@ class _Whole:
     tree: Tree
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = options.max_width if console.is_terminal else _LONGEST_LINE
+        least = Measurement.get(console, options.update(width=_LONGEST_LINE), self.tree).minimum  # no name is broken
+        width = max(options.max_width, least) if console.is_terminal else _LONGEST_LINE
         yield from console.render(self.tree, options.update(width=width, no_wrap=False, overflow="fold"))
 
 

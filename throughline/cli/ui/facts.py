@@ -11,7 +11,7 @@ _NARROWEST = 20
 
 
 def print_fact(title: str, *values: str, style: str = "") -> None:
-    """Print values below one another beside their title: folded at a terminal's width, elsewhere on one line each."""
+    """Print values below one another beside their title, at a terminal folded between words."""
     for value in values:
         room = max(out.width - _TITLE_WIDTH - 1, _NARROWEST)
         for line in fold(visible(value), room) if out.is_terminal else [visible(value)]:

@@ -1,6 +1,6 @@
-"""Tables that can be read at 80 columns: long names are folded at their separators, and no word is lost."""
+"""Tables that can be read at 80 columns, and copied from: text is folded between words, and no name is broken."""
 
-import re
+import textwrap
 from collections.abc import Collection, Sequence
 from itertools import zip_longest
 
@@ -14,8 +14,6 @@ INDENT = 4
 _NARROWEST = 12
 """Columns of text get at least so much, however narrow the terminal is."""
 
-_PIECES = re.compile(r"[^/._\-:@\s]*[/._\-:@\s]?")
-
 
 def print_table(
     titles: Sequence[str],
@@ -26,62 +24,82 @@ def print_table(
     wide: bool = False,
     only_wide: int = 0,
 ) -> None:
-    """Print rows below their titles; with `wide` each on one line.
+    """Print rows below their titles; with `wide`, and elsewhere than at a terminal, each on one line.
 
-    Columns whose titles are among `numbers` are set at the right and never folded; text is folded to what space is
-    left. `notes` are lines to print below each row; the last `only_wide` columns are left out unless `wide`.
+    Columns whose titles are among `numbers` are set at the right. At a terminal text is folded to what space is left;
+    where names leave too little, the longest ones get lines of their own, which may run on and stand for the rows
+    below them. `notes` are lines to print
+    below each row; the last `only_wide` columns are left out unless `wide`.
     """
     column_count = len(titles) if wide else len(titles) - only_wide
     cells = [tuple(map(visible, row[:column_count])) for row in (titles, *rows)]
     at_right = [title in numbers for title in cells[0]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    if not wide:
-        widths = _fitted(cells, at_right, widths, out.width)
+    is_folded = out.is_terminal and not wide
+    lifted: tuple[int, ...] = ()
+    if is_folded:
+        lifted, widths = _fitted(cells, at_right, widths, out.width)
+    indent = " " * INDENT if lifted else ""
+    kept = [column for column in range(column_count) if column not in lifted]
+    above: list[str] = []
     for row, sentences in zip_longest(cells, ((), *notes), fillvalue=()):
-        folds = [fold(cell, width) for cell, width in zip(row, widths, strict=True)]
+        style = "bold" if row is cells[0] else ""
+        names = [row[column] for column in lifted]
+        for name in names if names != above else ():
+            out.print(Text(name, style=style))
+        above = names
+        folds = [fold(row[column], widths[column]) if is_folded else [row[column]] for column in kept]
         for pieces in zip_longest(*folds, fillvalue=""):
             aligned = [
-                piece.rjust(width) if right else piece.ljust(width)
-                for piece, width, right in zip(pieces, widths, at_right, strict=True)
+                piece.rjust(widths[column]) if at_right[column] else piece.ljust(widths[column])
+                for piece, column in zip(pieces, kept, strict=True)
             ]
-            out.print(Text((" " * _GAP).join(aligned).rstrip(), style="bold" if row is cells[0] else ""))
+            out.print(Text(indent + (" " * _GAP).join(aligned).rstrip(), style=style))
         for sentence in sentences:
-            for piece in fold(visible(sentence), out.width - INDENT):
+            for piece in fold(visible(sentence), out.width - INDENT) if is_folded else [visible(sentence)]:
                 out.print(Text(" " * INDENT + piece, style="dim"))
 
 
-def _fitted(cells: Sequence[Sequence[str]], at_right: Sequence[bool], widths: list[int], room: int) -> list[int]:
-    """Widths that fit: titles of numbers are folded between words, then the widest text gives way, one by one."""
-    words = [max(map(len, title.split()), default=0) for title in cells[0]]
-    bodies = [max(map(len, column[1:]), default=0) for column in zip(*cells, strict=True)]
-    fitted_widths = list(widths)
-    if sum(fitted_widths) + _GAP * (len(fitted_widths) - 1) > room:
-        fitted_widths = [
-            max(word, body) if right else width
-            for word, body, width, right in zip(words, bodies, widths, at_right, strict=True)
-        ]
-    texts = [index for index, right in enumerate(at_right) if not right]
-    while texts and sum(fitted_widths) + _GAP * (len(fitted_widths) - 1) > room:
-        widest = max(texts, key=lambda index: fitted_widths[index])
-        if fitted_widths[widest] <= max(_NARROWEST, words[widest]):
+def _fitted(
+    cells: Sequence[Sequence[str]], at_right: Sequence[bool], widths: Sequence[int], room: int
+) -> tuple[tuple[int, ...], list[int]]:
+    """The columns that get lines of their own, and the widths of the others: those of text give way as far as their
+    longest words, the widest first; then the column with the longest word goes, until the others fit.
+    """
+    columns = [*zip(*cells, strict=True)]
+    least = [
+        max(
+            _longest_word([column[0]] if is_number else column),
+            max(map(len, column[1:]), default=0) if is_number else min(width, _NARROWEST),
+        )
+        for column, is_number, width in zip(columns, at_right, widths, strict=True)
+    ]
+    lifted: tuple[int, ...] = ()
+    kept = list(range(len(at_right)))
+
+    def excess(column_widths: Sequence[int]) -> int:
+        return sum(column_widths[column] + _GAP for column in kept) - _GAP + (INDENT if lifted else 0) - room
+
+    while excess(least) > 0:
+        texts = [column for column in kept if not at_right[column]]
+        if not texts or len(kept) == 1:
             break
-        fitted_widths[widest] -= 1
-    return fitted_widths
+        lifted = tuple(sorted((*lifted, max(texts, key=least.__getitem__))))
+        kept = [column for column in kept if column not in lifted]
+    fitted = list(widths)
+    while excess(fitted) > 0:
+        shrinkable = [column for column in kept if fitted[column] > least[column]]
+        if not shrinkable:
+            break
+        widest = max(shrinkable, key=lambda column: (at_right[column], fitted[column]))
+        fitted[widest] = least[widest] if at_right[widest] else fitted[widest] - 1
+    return lifted, fitted
+
+
+def _longest_word(texts: Sequence[str]) -> int:
+    return max((len(word) for text in texts for word in text.split()), default=0)
 
 
 def fold(text: str, width: int) -> list[str]:
-    """A text in lines of at most `width`: broken after a separator or a blank, inside a word only where it has none."""
-    lines = [""]
-    for piece in filter(None, _PIECES.findall(text)):
-        if len(lines[-1]) + len(piece.rstrip()) <= width:
-            lines[-1] += piece
-            continue
-        remainder = piece
-        if lines[-1]:
-            lines.append("")
-        while len(remainder.rstrip()) > width:
-            lines[-1] = remainder[:width]
-            remainder = remainder[width:]
-            lines.append("")
-        lines[-1] = remainder
-    return [line.rstrip() for line in lines]
+    """A text in lines of at most `width`, broken between words; a longer word has a line of its own, which runs on."""
+    return textwrap.wrap(text, max(width, 1), break_long_words=False, break_on_hyphens=False) or [""]
