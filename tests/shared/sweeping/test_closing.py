@@ -15,7 +15,7 @@ from shared.records.states import State
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
-from shared.storage_layout import APPLICATIONS, ARCHIVE, CONTROL, COUNTS, EVENTS, IGNORED, RUN
+from shared.storage_layout import APPLICATIONS, ARCHIVE, CONTROL, COUNTS, DEAD_LETTERS, EVENTS, IGNORED, RUN
 from shared.sweeping.closing import ClosingOptions
 from shared.translation.run.application import JOINED
 from tests.support.applications import Applications
@@ -107,6 +107,36 @@ def test_a_run_is_not_closed_while_an_event_of_it_lies_in_another_application() 
     assert record.closed is None
     world.sweep(minutes=20)
     assert world.edges() == []
+
+
+def test_a_run_is_not_closed_while_an_event_of_it_is_not_folded() -> None:
+    """It arrives once the sweep has looked at its application, before the run would be closed."""
+    world = closing_world()
+    world.process(copy("START", "10:00:00"), copy("COMPLETE", "10:00:01"))
+    world.empty_queue()
+
+    def arrive(_name: str, arguments: tuple[Any, ...]) -> None:
+        if arguments[0] == DEAD_LETTERS:
+            world.storage.before = lambda _name, _arguments: None
+            world.receive(copy("FAIL", "10:00:02"))
+
+    world.storage.before = arrive
+    world.sweep(minutes=3 * DAYS)
+    record = world.record("app", "run")
+    assert record
+    assert record.closed is None
+    world.sweep(minutes=20)
+    assert world.edges() == []
+
+
+def test_a_run_is_not_closed_before_its_processes_are_published() -> None:
+    world = closing_world()
+    world.process(copy("COMPLETE", "10:00:01"))
+    assert world.sweep(minutes=3 * DAYS).archived == 0
+    record = world.record("app", "run")
+    assert record
+    assert record.closed is None
+    assert pass_days(world, 1).archived == 1
 
 
 def test_a_plan_alone_is_closed_after_the_run_with_which_it_counts() -> None:
