@@ -270,6 +270,6 @@ def _plan(context: PublishContext, process: Process) -> Plan | None:
         entry=ledger_entry(context.storage, key),
         entity=entity,
         process=shown_process,
-        unresolved_fingerprint=entity.fingerprint,
+        fingerprint=entity.fingerprint,
         imported=True,
     )

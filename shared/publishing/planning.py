@@ -173,18 +173,18 @@ def forgettable(
 class Plan:
     """What to do with one queued process. `process` and `entity` are None when the catalog should hold nothing.
 
-    The entity has the names of unresolved assets at first; `unresolved_fingerprint` is the one with these. `is_pulled`:
-    its parts changed, and the `writes` of these are not executed yet. `runs`: the last runs that contributed, the last
-    one with its application and facts in `latest`; `began`: when planning began (nanoseconds of the clock); `imported`:
-    whether it comes from the lake; `was_interrupted`: an earlier write has begun, and its result is unknown; `repeats`:
-    it is written once more because an older call may have replaced it.
+    The entity has the names of unresolved assets at first; `fingerprint` is the one with these. `is_pulled`: its parts
+    changed, and the `writes` of these are not executed yet. `runs`: the last runs that contributed, the last one with
+    its application and facts in `latest`; `began`: when planning began (nanoseconds of the clock); `imported`: whether
+    it comes from the lake; `was_interrupted`: an earlier write has begun, and its result is unknown; `repeats`: it is
+    written once more because an older call may have replaced it.
     """
 
     queue_entry: QueueEntry
     entry: LedgerEntry
     entity: ProcessEntity | None
     process: Process | None = None
-    unresolved_fingerprint: str = ""
+    fingerprint: str = ""
     revisit: datetime | None = None
     is_pulled: bool = False
     writes: tuple[Operation, ...] = ()
@@ -212,8 +212,7 @@ class Plan:
             return False
         if self.entity is None:
             return self.entry.state is LedgerState.NOTHING or self.is_kept
-        is_recorded = bool(self.entry.fingerprint) and self.entry.unresolved_fingerprint == self.unresolved_fingerprint
-        return self.entry.state is LedgerState.WRITTEN and is_recorded
+        return self.entry.state is LedgerState.WRITTEN and self.entry.fingerprint == self.fingerprint
 
 
 def execute(storage: Storage, plan: Plan, entry: LedgerEntry | None = None) -> Plan | None:
@@ -270,7 +269,7 @@ class Planner:
             entry=replace(rows.entry, forgotten=forgotten),
             entity=entity,
             process=process,
-            unresolved_fingerprint=entity.fingerprint if entity else "",
+            fingerprint=entity.fingerprint if entity else "",
             revisit=min(filter(None, (total.revisit, landing.repeats_at(now))), default=None),
             is_pulled=bool(renewed or gone_parts),
             writes=writes,

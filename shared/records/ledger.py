@@ -49,8 +49,8 @@ NOTHING_FORGOTTEN = Forgotten()
 class LedgerEntry:
     """What the catalog holds of a process (by key): nothing (never written, or removed), writing, or written.
 
-    `qualified_name`, `fingerprint`: of the write that was begun last. `unresolved_fingerprint`: the same before its
-    assets were looked up; while it stays, nothing has to be looked up. `landing`: when its calls may take effect.
+    `qualified_name`, `fingerprint`: of the write that was begun last; the latter before its assets were looked up:
+    while it stays, nothing has to be looked up. `landing`: when its calls may take effect.
 
     `schemas`: digest of the columns that the process reported of its assets; `assets`: the keys of those that it uses,
     and of those that an interrupted write may have used. `retired`: contributions up to then are no longer shown.
@@ -62,7 +62,6 @@ class LedgerEntry:
     state: LedgerState = LedgerState.NOTHING
     qualified_name: str = ""
     fingerprint: str = ""
-    unresolved_fingerprint: str = ""
     schemas: str = ""
     assets: frozenset[str] = frozenset()
     guid: str = ""
