@@ -65,7 +65,7 @@ def ways() -> dict[str, Way]:
     return parts
 
 
-@pytest.mark.parametrize(("part", "files", "depth"), [("receive", 11, 5), ("process", 30, 12), ("publish", 34, 14)])
+@pytest.mark.parametrize(("part", "files", "depth"), [("receive", 11, 5), ("process", 30, 12), ("publish", 33, 14)])
 def test_an_event_enters_no_more_files_than_before(part: str, files: int, depth: int) -> None:
     """A bound is lowered, never raised. Values that an earlier test cached make a way shorter."""
     way = ways()[part]

@@ -20,7 +20,7 @@ from shared.applications.partition import read_state
 from shared.applications.state import ApplicationState, LatestRun
 from shared.model import Contribution, Span
 from shared.publishing.context import PublishContext
-from shared.records.cells import PackedCell, cells_of
+from shared.records.cells import PackedCell, cells_of, record_of
 from shared.records.ledger import MAX_STARTS
 from shared.records.publish_queue import Mark
 from shared.storage.port import Row, Storage, Value
@@ -59,7 +59,7 @@ class Part:
     seen_first: datetime | None = None
     seen_last: datetime | None = None
     content: PartContent | None = None
-    stored: Row | None = None
+    stored: object = None  # a row, to whose type of cells msgspec can't convert
     etag: str = ""
 
     @property
@@ -76,7 +76,7 @@ class Part:
         """Its content. Raises ContentLost."""
         if self.content is not None:
             return self.content
-        return _CONTENT.unpack(storage, self.stored) if self.stored else NO_CONTENT
+        return _CONTENT.unpack(storage, self.stored) if isinstance(self.stored, Row) else NO_CONTENT
 
     def row(self, storage: Storage) -> Row:
         """As a row of `processes`; a long content is a blob, which is written first."""
@@ -87,24 +87,7 @@ class Part:
     @classmethod
     def of(cls, row: Row) -> "Part":
         """From a row of `processes`."""
-        return cls(
-            process=row.partition,
-            application=row.key,
-            version=int(str(row.values["version"])),
-            ended=str(row.values["ended"]) if "ended" in row.values else None,
-            stored=row,
-            etag=row.etag,
-            first=_moment(row, "first"),
-            last=_moment(row, "last"),
-            active=_moment(row, "active"),
-            closed=_moment(row, "closed"),
-            seen_first=_moment(row, "seen_first"),
-            seen_last=_moment(row, "seen_last"),
-        )
-
-
-def _moment(row: Row, name: str) -> datetime | None:
-    return datetime.fromisoformat(str(row.values[name])) if name in row.values else None
+        return record_of(cls, row, process=row.partition, application=row.key, stored=row)
 
 
 def part_contents(application: str, state: ApplicationState) -> dict[str, PartContent]:

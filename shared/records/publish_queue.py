@@ -5,10 +5,12 @@ before they commit the change. Only the publisher deletes them, and it writes ro
 looks at again later. A mark's key holds its version, so that a worker that stalled never replaces a newer mark.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
+from operator import attrgetter, itemgetter
 
 from shared.records.cells import cells_of, record_of
 from shared.records.states import QueueState
@@ -158,22 +160,17 @@ class PublishQueue:
         """
         if (self.paused and now < self.paused) or (self.held and is_selected is None):
             return ()
-        entries = (entry for entry in self.entries if is_selected is None or is_selected(entry.target))
-        return tuple(_in_turn([entry for entry in entries if entry.due <= now]))
+        due = [entry for entry in self.entries if entry.due <= now and (not is_selected or is_selected(entry.target))]
+        turns, numbers = list[tuple[int, QueueEntry]](), Counter[str]()
+        for entry in sorted(due, key=lambda entry: (entry.since or entry.due, entry.target)):
+            turns.append((numbers[entry.sender], entry))
+            numbers[entry.sender] += 1
+        return tuple(entry for _, entry in sorted(turns, key=itemgetter(0)))
 
     @property
     def newest(self) -> datetime | None:
         """When the last mark was left."""
         return max((mark.left for entry in self.entries for mark in entry.marks), default=None)
-
-
-def _in_turn(entries: Sequence[QueueEntry]) -> Iterator[QueueEntry]:
-    places: dict[str, int] = {}
-    numbered: list[tuple[int, datetime, str, QueueEntry]] = []
-    for entry in sorted(entries, key=lambda entry: (entry.since or entry.due, entry.target)):
-        place = places[entry.sender] = places.get(entry.sender, -1) + 1
-        numbered.append((place, entry.since or entry.due, entry.target, entry))
-    return (entry for *_, entry in sorted(numbered, key=lambda item: item[:3]))
 
 
 def _digest(marks: Iterable[Mark]) -> str:
@@ -218,7 +215,8 @@ def read_queue(storage: Storage, *, now: datetime | None = None) -> PublishQueue
 
 def leave_marks(storage: Storage, marks: Iterable[Mark]) -> None:
     """Write marks: one transaction for each hundred of a partition."""
-    for _, group in groupby(sorted(marks, key=lambda mark: mark.partition), key=lambda mark: mark.partition):
+    partition = attrgetter("partition")
+    for _, group in groupby(sorted(marks, key=partition), key=partition):
         for part in chunks([Operation(kind=OperationKind.UPSERT, row=mark.row()) for mark in group]):
             storage.transact(PUBLISH_QUEUE, part)
 
