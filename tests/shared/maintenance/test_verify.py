@@ -1,6 +1,6 @@
 """Verify finds nothing in an undamaged world; it finds each kind of damage and repairs it once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -88,11 +88,18 @@ def test_in_shadow_mode_no_repair_writes_to_the_catalog(planted: Planted) -> Non
     assert (held(catalog), catalog.writes) == (contents_before, writes)
 
 
-def test_each_check_can_be_ended_after_any_subject() -> None:
+@pytest.mark.parametrize("check_subjects", [row[0] for row in verification._CHECKS], ids=lambda row: row.__name__)
+def test_each_check_asks_whether_to_stop_and_then_ends(check_subjects: Callable[[VerifyContext], Any]) -> None:
     world = consistent_world(MemoryStorage(), MemoryCatalog())
     assert archive(world.storage, archiving()).archived > 0
-    for check_subjects, _ in verification._CHECKS:
-        assert None in {*check_subjects(world)}
+    questions: list[None] = []
+
+    def stopped() -> bool:
+        questions.append(None)
+        return True
+
+    assert not [*check_subjects(replace(world, publishing=replace(world.publishing, stopped=stopped)))]
+    assert questions
 
 
 def test_a_repair_leaves_a_ledger_entry_that_changed_since_the_finding() -> None:
