@@ -20,7 +20,7 @@ from msgspec import structs
 from shared.applications.fold import CLOSED
 from shared.applications.partition import OpenApplication, read_whole
 from shared.applications.processor import ApplicationProcessor, FoldRequest
-from shared.applications.recompute import Recomputed, recompute
+from shared.applications.recompute import recompute
 from shared.applications.rows import BlobCache
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import StorageUnavailable, WriteConflict
@@ -118,7 +118,6 @@ def _record(storage: Storage, run_id: str, archived: list[ArchivedRun], cache: B
 
 
 _SAVE_EVERY = 100
-_NO_ONE = RunRecord(run_id="")
 
 
 class ReplayOutcome(StrEnum):
@@ -159,7 +158,9 @@ def replay_application(
         for row in missing.rows:
             storage.insert(APPLICATIONS, row.row(application))
         computed = recompute(processor, application, missing.records)
-        processor.fold(application, FoldRequest(force=_to_fold(computed)))
+        decided = {run_id for run_id, record in computed.records.items() if record.is_decided}
+        further = decided & computed.snapshot.by_run().keys()  # nothing else would fold their further events
+        processor.fold(application, FoldRequest(force=frozenset(further)))
         if any(record.closed for record in missing.records.values()):
             put_closed(storage, application, processor.now())  # to be forgotten again
     except WriteConflict:
@@ -178,12 +179,6 @@ def _began(state: ApplicationState) -> datetime | None:
     moments = [content.seen.first for content in state.contents.values()]
     moments += [state.first] if state.first else []
     return min(moments, default=None) if state.ended == "COMPLETE" else None
-
-
-def _to_fold(computed: Recomputed) -> frozenset[str]:
-    """The runs with further events that nothing would fold: they are over already."""
-    unfolded = computed.snapshot.by_run()
-    return frozenset(run_id for run_id in unfolded if computed.records.get(run_id, _NO_ONE).is_decided)
 
 
 # --- a selection

@@ -206,16 +206,7 @@ class AllPosition:
 REPLAY_ALL = Checkpoint(name="replay-all", position=AllPosition)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllPlan:
-    """How much there is to compute, and how many `seconds` it takes, as far as a sample says."""
-
-    applications: int
-    events: int
-    seconds: float
-
-
-def plan_all(processor: ApplicationProcessor, stored: Inventory) -> AllPlan:
+def seconds_for_all(processor: ApplicationProcessor, stored: Inventory) -> float:
     """How long a replay of everything takes: the newest applications are computed, and nothing is written, but for the
     time of which each application takes five calls more.
     """
@@ -233,9 +224,7 @@ def plan_all(processor: ApplicationProcessor, stored: Inventory) -> AllPlan:
     began = time.monotonic()
     storage.read(APPLICATIONS, "plan", "nothing")
     call = time.monotonic() - began
-    number = len(stored.applications)
-    seconds = took / max(events, 1) * stored.events + number * _CALLS * call
-    return AllPlan(applications=number, events=stored.events, seconds=seconds)
+    return took / max(events, 1) * stored.events + len(stored.applications) * _CALLS * call
 
 
 def replay_all(
@@ -252,7 +241,8 @@ def replay_all(
     in the publish queue. Raises StorageUnavailable and ArchiveMissing.
     """
     storage = processor.storage
-    position = begin or AllPosition(is_held=_is_empty(storage))
+    is_empty = any(next(storage.scan(table), None) is None for table in (APPLICATIONS, PROCESSES))
+    position = begin or AllPosition(is_held=is_empty)  # half of the record would make what is published wrong
     REPLAY_ALL.save(storage, position)
     if position.is_held:
         hold_publishing(storage, _HELD)
@@ -269,11 +259,6 @@ def replay_all(
     release_publishing(storage)
     note_versions(storage)
     REPLAY_ALL.clear(storage)
-
-
-def _is_empty(storage: Storage) -> bool:
-    """Whether a table is empty that half of the record would make wrong."""
-    return any(next(storage.scan(table), None) is None for table in (APPLICATIONS, PROCESSES))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -26,8 +26,8 @@ from shared.maintenance.replay_all import (
     convert,
     inventory,
     is_of_before,
-    plan_all,
     replay_all,
+    seconds_for_all,
 )
 from shared.storage.port import Storage
 from throughline.cli.context.target import HOME, Home, parts_of, reported
@@ -180,10 +180,10 @@ def _everything(parts: Worker, *, plan: bool, resume: bool) -> bool:
     with reading_bars() as seen_reading_bars:
         stored = inventory(storage, seen_reading_bars)
     if plan:
-        todo = plan_all(parts.processor, stored)
-        took = timedelta(seconds=round(todo.seconds))
-        rate = todo.events / todo.seconds if todo.seconds else 0
-        work_text = f"{counted(todo.events, 'event')} of {counted(todo.applications, 'application')}"
+        seconds = seconds_for_all(parts.processor, stored)
+        took = timedelta(seconds=round(seconds))
+        rate = stored.events / seconds if seconds else 0
+        work_text = f"{counted(stored.events, 'event')} of {counted(len(stored.applications), 'application')}"
         out.print(f"{work_text} would be computed again, in about {took} (measured here: {rate:,.0f} events a second)")
         return True
     return _compute(parts, stored, begin)
