@@ -259,7 +259,7 @@ def _run_in(storage: Storage, application: str, run_id: str, folders: set[str]) 
     is_archived = bool(events) and all(event.container == ARCHIVE for event in events)
     if record:
         run = replace(
-            recorded_run(home, record, open_application.state.stand_ins()), names=_names(open_application.state)
+            recorded_run(home, record, open_application.state.stand_ins()), names=process_names(open_application.state)
         )
     else:
         run = received_run(application, run_id, unfolded)
@@ -270,7 +270,7 @@ def _run_in(storage: Storage, application: str, run_id: str, folders: set[str]) 
     )
 
 
-def _names(state: ApplicationState) -> dict[str, str]:
+def process_names(state: ApplicationState) -> dict[str, str]:
     """The qualified names of all processes of an application, before and after staging elimination, by key."""
     results = state.staging_results("")
     contributions = (

@@ -299,6 +299,11 @@ def test_replay_reports_its_work_and_writes_only_changes(run: Run, parts: Worker
         post(parts.storage, *write(f"r{day}", f"app{day}", f"2026-11-{day}T10:00", "/a", sink=f"/o{day}"))
     plan = run("replay", "--plan")
     assert (plan.exit_code, "2 applications would be computed again" in plan.output) == (0, True)
+    assert [line.split() for line in plan.stdout.splitlines()][:3] == [
+        ["application", "runs"],
+        [run_id("app20"), "1"],
+        ["app.adaptive_spark_plan.out"],
+    ]
     assert "catalog: 0 written" in run("replay", "--from", "2026-11-22").output
     first_result = run("replay", "--from", "2026-11-21", "--to", "2026-11-22T00:00:00+00:00")
     assert (
@@ -315,6 +320,7 @@ def test_replay_reports_its_work_and_writes_only_changes(run: Run, parts: Worker
         True,
         True,
     )
+    assert "    throughline:v1://n/app/file/o20\n" in run("replay", "--plan", "--run", run_id("r20")).stdout
     job_result = run("replay", "--job", "app.*")
     assert "catalog: 0 written, 0 removed, 2 unchanged" in job_result.output
     assert "1 application computed again" in run("replay", "--run", run_id("r20").upper()).output

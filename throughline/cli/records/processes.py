@@ -8,7 +8,7 @@ from rich.tree import Tree
 
 from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import AssetKey
-from shared.model import Asset, ColumnEdge, EdgeKind, Process
+from shared.model import EXCLUDED, Asset, ColumnEdge, EdgeKind, Process
 from shared.reporting.status import EdgeKey, edge_key
 from shared.translation.missing_columns import why_no_columns
 from shared.translation.process.union import ALL_ROWS
@@ -98,7 +98,8 @@ def process_tree(
     names = {asset.qualified_name: asset.name for asset in process.outputs}
     for asset in process.inputs:
         parsed = " [yellow]from the statement[/]" if asset.qualified_name in process.parsed else ""
-        branch = tree.add(f"[cyan]{plain(asset.name)}[/] [dim]{plain(asset.qualified_name)}[/]{parsed}")
+        place = "" if asset == EXCLUDED else f" [dim]{plain(asset.qualified_name)}[/]"
+        branch = tree.add(f"[cyan]{plain(asset.name)}[/]{place}{parsed}")
         for edge in process.columns:
             if edge.input.qualified_name == asset.qualified_name:
                 branch.add(_line(edge, names, sources.get(edge_key(edge), ())))

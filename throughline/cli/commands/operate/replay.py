@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from shared.applications.partition import read_whole
 from shared.bootstrap import Worker
 from shared.events.dead_letters import dead_letters
 from shared.maintenance.replay import (
@@ -29,6 +30,7 @@ from shared.maintenance.replay_all import (
     replay_all,
     seconds_for_all,
 )
+from shared.reading.reader import process_names, runs_of
 from shared.storage.port import Storage
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.dead_letters import replayed_line
@@ -37,6 +39,7 @@ from throughline.cli.records.runs import Before, JobGlob, RunId, Since, known_ru
 from throughline.cli.ui.console import bar, counted, fail, note, out, reading_bars, tracked
 from throughline.cli.ui.interrupt import end_stopped, stopping
 from throughline.cli.ui.options import Plan, Resume
+from throughline.cli.ui.tables import print_table
 
 _WORDS: Mapping[ReplayOutcome, str] = {
     ReplayOutcome.CHANGED: "changed",
@@ -44,6 +47,10 @@ _WORDS: Mapping[ReplayOutcome, str] = {
     ReplayOutcome.FORGOTTEN: "forgotten: `throughline replay --all` computes them too",
     ReplayOutcome.BUSY: "busy: another worker processes them",
 }
+
+
+_NAMED = 20
+"""Applications that a plan names, and processes of each."""
 
 
 def replay(
@@ -101,10 +108,25 @@ def replay(
 
 def _plan(parts: Worker, begin: ReplayPosition) -> bool:
     selected = wanted_applications(parts.storage, begin)
-    number = sum(1 for _ in tracked(selected, "looking"))
-    _refuse_other_jobs(parts, begin, number)
-    out.print(f"{counted(number, 'application')} would be computed again")
+    applications = [application for _, application, _ in tracked(selected, "looking")]
+    _refuse_other_jobs(parts, begin, len(applications))
+    named = [_in_words(parts.storage, application) for application in applications[:_NAMED]]
+    if named:
+        print_table(
+            ("application", "runs"), [row for row, _ in named], numbers=("runs",), notes=[names for _, names in named]
+        )
+    first = f"; the first {_NAMED} are named" if len(applications) > _NAMED else ""
+    out.print(f"{counted(len(applications), 'application')} would be computed again{first}")
     return True
+
+
+def _in_words(storage: Storage, application: str) -> tuple[tuple[str, str], list[str]]:
+    """An application with the number of its runs, and the processes to which they contribute; else their jobs."""
+    snapshot = read_whole(storage, application, lenient=True)
+    runs = [*runs_of(snapshot)]
+    names = sorted(process_names(snapshot.state).values()) or sorted({run.job for run in runs if run.job})
+    more = [f"and {len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
+    return (application, f"{len(runs):,}"), [*names[:_NAMED], *more]
 
 
 def _refuse_other_jobs(parts: Worker, begin: ReplayPosition, number: int) -> None:
