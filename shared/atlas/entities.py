@@ -150,6 +150,8 @@ def owner_to_write(owner: str, held_owner: str, held_description: str) -> str | 
 
 def _sentences(declared: Declared, *, promised: bool = False) -> tuple[str, ...]:
     """The declared description, owner and hierarchy, as sentences of a description."""
+    if declared is NOTHING_DECLARED:
+        return ()
     owner = owned_by(declared.owner, promised=promised) if declared.owner else ""
     levels = ", ".join(f"{type_} {name}" for type_, name in declared.levels)
     hierarchy = f"Hierarchy, as events declare: {levels}." if levels else ""
@@ -234,7 +236,7 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
     if pair_count < total:
         sentences.append(f"Columns: {pair_count} of {total} pairs are shown, the catalog's property holds no more.")
     direct = [edge for edge in process.columns if edge.kind is DIRECT]
-    if bounds := sum(OPAQUE in edge.how for edge in direct):
+    if bounds := len([edge for edge in direct if OPAQUE in edge.how]):
         sentences.append(f"Columns: {bounds:,} of {len(direct):,} pairs are an upper bound: {_IN_CODE}.")
     outputs = sorted([asset.key for asset in process.outputs])
     inputs = sorted([asset.key for asset in process.inputs])

@@ -68,7 +68,7 @@ def origin_of(run: MergedRun, identity: JobIdentity, application_workspace: str 
 
 def code_address(code: SourceCodeLocation) -> str:
     """The address of a job's code as it ran, without secrets; empty if it is none of the web."""
-    url = address_without_secrets(code.url or "")
+    url = address_without_secrets(code.url) if code.url else ""
     return url if url.startswith(("https://", "http://")) else ""
 
 
@@ -84,7 +84,7 @@ def engine_of(run: MergedRun) -> str:
 
 
 def _databricks(run: MergedRun, host: str, named: str) -> Origin | None:
-    if not host and not any(key.startswith("spark.databricks.") for key in run.properties):
+    if not host and not (run.properties and any(key.startswith("spark.databricks.") for key in run.properties)):
         return None
     workspace_of = host or text_property(run.properties, "orgId")
     return Origin(platform="Databricks", workspace=workspace_of, link=_databricks_link(run, host, named))

@@ -200,7 +200,7 @@ def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchem
     """The schemas of a run's data sets with these qualified names, and what is declared of them; of one that is read
     and written the written one.
     """
-    schemas = (
+    schemas = [
         AssetSchema(
             qualified_name=asset.qualified_name,
             columns=dataset.schema,
@@ -208,8 +208,8 @@ def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchem
         )
         for asset, dataset, _ in _datasets_to_report(datasets)
         if asset.qualified_name in names
-    )
-    return by_asset((schema for schema in schemas if schema.columns or schema.declared is not NOTHING_DECLARED), after)
+    ]
+    return by_asset([schema for schema in schemas if schema.columns or schema.declared is not NOTHING_DECLARED], after)
 
 
 def _datasets_to_report(datasets: Datasets) -> Iterator[tuple[Asset, MergedDataset, bool]]:
