@@ -37,6 +37,7 @@ from shared.openlineage.wire import (
     OutputField,
     RunEvent,
     SchemaField,
+    SourceCodeLocation,
     Symlinks,
 )
 
@@ -71,20 +72,22 @@ def merge(events: Iterable[Event]) -> MergedRun:
     of_job: list[JobFacets] = []
     omitted: set[str] = set()
     of_listener = 0
+    types: set[str] = set()
     for event in listener_events:  # in one pass: most runs are small, and what is done for each event is what they cost
+        types.add(event.type)
         omitted.update(event.omitted)
         body = event.body
         if body is None:
             continue
         bodies.append(body)
-        if body.job_type.is_snapshot and (body.inputs or body.outputs):
-            inputs, outputs = [], []
-        inputs += body.inputs or ()
-        outputs += body.outputs or ()
         if run_facets := body.run.facets:
             of_run.append(run_facets)
         if job_facets := body.job.facets:
             of_job.append(job_facets)
+            if (kind := job_facets.job_type) and kind.is_snapshot and (body.inputs or body.outputs):
+                inputs, outputs = [], []
+        inputs += body.inputs or ()
+        outputs += body.outputs or ()
         if not (run_facets and run_facets.plan):
             of_listener = len(of_job)
         if has_explicit_lineage(body):
@@ -99,11 +102,11 @@ def merge(events: Iterable[Event]) -> MergedRun:
         merged_outputs,
     )
     run_id, job = listener_events[0].run_id, _job_of(bodies)
-    integration, job_type, processing_type, statement = _kind_and_statement(listener_events, of_job, of_listener)
+    integration, job_type, processing_type, statement, source_code = _of_job(listener_events, of_job, of_listener)
     merged_outputs = with_sources(merged_outputs, explicit) if explicit else merged_outputs
     if integration.upper() in CONNECTORS:
         merged_outputs = with_copied_sources(merged_inputs, merged_outputs)
-    parent, properties, captured, plan, tags = _of_run(of_run)
+    parent, properties, captured, plan, tags, hive_operation = _of_run(of_run)
     plans = [facets.plan for facets in of_run if facets.plan]
     of_executions = [facet for facet in plans if facet.plan or facet.problem or facet.joined]
     is_alone = bool(of_executions) and len(plans) == len(bodies) and not any(facet.joined for facet in plans)
@@ -117,14 +120,12 @@ def merge(events: Iterable[Event]) -> MergedRun:
         application=parent.job if parent else None,
         first=min(times),
         last=max(times),
-        ended=max([event.type for event in listener_events if event.type in ENDS], key=_STRENGTH, default=None),
-        has_run=any(event.type == RUNNING for event in listener_events),
+        ended=max(types & ENDS, key=_STRENGTH, default=None),
+        has_run=RUNNING in types,
         integration=integration,
         job_type=job_type,
         processing_type=processing_type,
-        hive_operation=next(
-            filter(None, (facets.hive_query.operation_name for facets in of_run if facets.hive_query)), ""
-        ),
+        hive_operation=hive_operation,
         statement=statement,
         properties=properties,
         inputs=merged_inputs,
@@ -139,9 +140,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         job_tags=job_tags,
         owners=owners,
         description=description,
-        source_code=next(
-            filter(None, (job_facets.source_code_location for job_facets in reversed(of_job))), NO_SOURCE_CODE
-        ),
+        source_code=source_code,
         dbt_project=dbt_project,
         lists_exposures=lists_exposures and not omitted,
     )
@@ -154,15 +153,20 @@ def is_unnamed(job: str) -> bool:
 
 def _job_of(bodies: Sequence[RunEvent]) -> Job:
     """The job of the first event that knows a name for it, of the first event if none does."""
-    return next((body.job for body in bodies if not is_unnamed(body.job.name)), bodies[0].job)
+    for body in bodies:
+        if not is_unnamed(body.job.name):
+            return body.job
+    return bodies[0].job
 
 
-def _kind_and_statement(
+def _of_job(
     events: Iterable[Event], of_job: Sequence[JobFacets], of_listener: int
-) -> tuple[str, str, str, str]:
-    """Integration, job type and processing type: of each the newest that is not empty; and the longest statement. Only
-    the first `of_listener` say what kind of job it is, if there are any; without them Flink's checkpoints do.
+) -> tuple[str, str, str, str, SourceCodeLocation]:
+    """Integration, job type and processing type: of each the newest that is not empty; the longest statement; and the
+    latest place of its code. Only the first `of_listener` say what kind of job it is, if there are any; without them
+    Flink's checkpoints do.
     """
+    source_code = NO_SOURCE_CODE
     integration = job_type = processing_type = statement = ""
     for facets in of_job[:of_listener] or of_job:
         if kind := facets.job_type:
@@ -172,22 +176,24 @@ def _kind_and_statement(
     for facets in of_job:
         if (sql := facets.sql) and sql.query and sql.query != statement:
             statement = min(statement, sql.query, key=_longest_first)
+        source_code = facets.source_code_location or source_code
     if not processing_type and any(event.may_stream for event in events):
         integration, processing_type = integration or FLINK, STREAMING
-    return integration, job_type, processing_type, statement
+    return integration, job_type, processing_type, statement, source_code
 
 
 def _of_run(
     all_facets: Iterable[RunFacets],
-) -> tuple[Parent | None, dict[str, Any], Captured, PlanFacet | None, tuple[TagValue, ...]]:
+) -> tuple[Parent | None, dict[str, Any], Captured, PlanFacet | None, tuple[TagValue, ...], str]:
     """The first parent, with the first name of it that is known; the environment properties and the Spark properties,
-    each with its latest value; the latest plan; all tags.
+    each with its latest value; the latest plan; all tags; and Hive's first name of the operation.
     """
     parent: Parent | None = None
     plan: PlanFacet | None = None
     properties: dict[str, Any] = {}
     captured = NO_SPARK_PROPERTIES
     tags: set[TagValue] = set()
+    hive_operation = ""
     for facets in all_facets:
         parent = _better_named(parent, facets.parent)
         if (environment := facets.environment_properties) and environment.values:
@@ -198,7 +204,9 @@ def _of_run(
             plan = facets.plan
         if facets.tags:
             tags.update(tag_values(facets.tags))
-    return parent, properties, captured, plan, tuple(sorted(tags)) if tags else ()
+        if facets.hive_query:
+            hive_operation = hive_operation or facets.hive_query.operation_name or ""
+    return parent, properties, captured, plan, tuple(sorted(tags)) if tags else (), hive_operation
 
 
 _DBT = "DBT"
@@ -299,6 +307,7 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
     levels: Sequence[Level] = ()
     exposures: Exposures | None = None
     by_dbt = False
+    declaring: list[DatasetFacets] = []
     for facets in all_facets:
         if (symlinks := facets.symlinks) and symlinks not in links:
             links.append(symlinks)
@@ -315,7 +324,9 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
             levels = place.hierarchy
         exposures = facets.dbt_exposures or exposures
         by_dbt = by_dbt or facets.dbt_model is not None
-    tags, owners, description = _declared(all_facets)
+        if facets.tags or facets.ownership or facets.documentation:
+            declaring.append(facets)
+    tags, owners, description = _declared(declaring) if declaring else ((), (), "")
     return MergedDataset(
         namespace=key[0],
         name=key[1],
