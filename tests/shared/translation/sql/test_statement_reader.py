@@ -51,6 +51,22 @@ def test_sources_target_and_columns_of_a_statement(case: Case) -> None:
     assert " ".join(statement.constants if statement else ()) == case.constants
 
 
+@pytest.mark.parametrize(
+    ("sql", "outputs"),
+    [
+        ("SELECT a, t.b AS c, d + 1 AS e FROM t", ("a", "c", "e")),
+        ("SELECT a, d + 1 FROM t", ()),
+        ("SELECT a, t.* FROM t", ()),
+        ("CREATE TABLE x AS SELECT a, d + 1 AS e FROM t", ("a", "e")),
+        ("CREATE VIEW x (y, z) AS SELECT a, b FROM t", ("y", "z")),
+    ],
+)
+def test_the_columns_of_a_query_or_of_what_is_created_are_known_all_or_none(sql: str, outputs: tuple[str, ...]) -> None:
+    statement = read_statement(sql)
+    assert statement
+    assert statement.outputs == outputs
+
+
 def test_the_table_of_statements_has_every_kind() -> None:
     assert {case.says.partition(" ")[0] for case in STATEMENTS.values()} - {""} == set(KINDS)
     assert len(STATEMENTS) >= 60
