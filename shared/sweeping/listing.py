@@ -142,8 +142,6 @@ class Listing:
     blobs: int = 0
     places: dict[str, set[str]] = field(default_factory=dict)
     """By run: the applications in which its events lie, and itself where it is one; only where these are several."""
-    split: dict[str, list[str]] = field(default_factory=dict)
-    """By application: its runs that are in `places`."""
 
     def find_split_runs(self) -> None:
         """Note the runs with events in several applications."""
@@ -152,9 +150,6 @@ class Listing:
             for run_id in runs:
                 places.setdefault(run_id, {run_id} & self.applications.keys()).add(application)
         self.places = {run_id: applications for run_id, applications in places.items() if len(applications) > 1}
-        for run_id, applications in self.places.items():
-            for application in applications:
-                self.split.setdefault(application, []).append(run_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

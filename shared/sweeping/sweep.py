@@ -228,7 +228,8 @@ class _Look:
         """Fold what is late, missed or timed out. Returns the last arrivals of the runs that wait for their end."""
         snapshot = self.snapshot = read_open(self.storage, self.application)
         rows, missing = snapshot.by_run(), self._missing(snapshot)
-        places = {run_id: set(listing.places[run_id]) for run_id in listing.split.get(self.application, ())}
+        split_runs = {*self.listed, self.application} & listing.places.keys()
+        places = {run_id: set(listing.places[run_id]) for run_id in sorted(split_runs)}
         self.records = self._read_records(rows.keys() | missing.keys())
         force, timed_out, waiting = set[str](), set[str](), dict[str, datetime]()
         for run_id in sorted(rows.keys() | missing.keys() | self.records.keys()):
