@@ -153,12 +153,12 @@ ROOMS: dict[str, Room] = {
         "throughline.lake.tables"
     ),
     "throughline.lake.local_files": _room(),
-    "throughline.lake.engine_choice": _room("throughline.lake.local_files"),
+    "throughline.lake.engine_choice": _room("errors throughline.lake.local_files"),
     "throughline.lake.engine": _room(
         "gc_tuning throughline.lake.engine_choice throughline.lake.local_files",
         "msgspec numpy pandas pyarrow pyspark pysail",
     ),
-    "throughline.lake.tables": _room("model openlineage translation throughline.lake.engine", "msgspec pyspark"),
+    "throughline.lake.tables": _room("errors model openlineage translation throughline.lake.engine", "msgspec pyspark"),
     "throughline.lake.bronze": _room(
         "errors openlineage throughline.lake.engine throughline.lake.tables", "msgspec pyspark"
     ),

@@ -13,6 +13,7 @@ import zipfile
 from functools import partial
 from pathlib import Path
 
+from shared.errors import ThroughlineError
 from throughline.local.spark.job import LISTENER_CLASS as OPENLINEAGE_LISTENER
 from throughline.local.toolchain.certificates import certificate_advice
 from throughline.local.toolchain.interpreter import InterpreterError, own
@@ -37,7 +38,7 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip file
 _MANIFEST = "META-INF/MANIFEST.MF"
 
 
-class PlanJarError(Exception):
+class PlanJarError(ThroughlineError):
     """The jar could not be built; the message says why and what to do."""
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from urllib.parse import quote
 
+from shared.errors import ThroughlineError
 from throughline.lake.local_files import files_below
 
 MAX_SAIL_BYTES = 64 * 1024 * 1024
@@ -32,7 +33,7 @@ class EngineName(StrEnum):
     sail = "sail"
 
 
-class EngineUnsuitableError(Exception):
+class EngineUnsuitableError(ThroughlineError):
     """The engine that was asked for cannot do this run; the message says why."""
 
 

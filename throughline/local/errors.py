@@ -1,5 +1,7 @@
 """The error of the local world."""
 
+from shared.errors import ThroughlineError
 
-class LocalError(Exception):
+
+class LocalError(ThroughlineError):
     """A part of the local world can't be installed or started; the message says why, and what to do."""

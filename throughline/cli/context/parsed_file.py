@@ -13,20 +13,16 @@ T = TypeVar("T")
 
 def parsed_file(path: str | PathLike[str], parse: Callable[[str, str], T]) -> T:
     """The rules in a file, by a parser of its text and path; ends the command with what is wrong in the file."""
-    try:
-        text_file = file(str(path)) or fail("no rules file is named: give its path", code=2)
-        return parse(text_file.text, text_file.place)
-    except (Misconfigured, ValueError) as error:
-        fail(str(error), code=2)
+    return parsed_files([path], parse)[0]
 
 
-def parsed_files(paths: Iterable[str], parse: Callable[[str, str], T]) -> list[T]:
+def parsed_files(paths: Iterable[str | PathLike[str]], parse: Callable[[str, str], T]) -> list[T]:
     """The rules in several files; ends the command with what is wrong in all of them."""
     parsed: list[T] = []
     problems: list[str] = []
     for path in paths:
         try:
-            text_file = file(path) or fail("no file is named: give its path", code=2)
+            text_file = file(str(path)) or fail("no file is named: give its path", code=2)
             parsed.append(parse(text_file.text, text_file.place))
         except (Misconfigured, ValueError) as error:
             problems.append(str(error))

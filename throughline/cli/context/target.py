@@ -1,19 +1,16 @@
 """Which Throughline a command talks to: the one that the environment names, else the world running on this machine."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from shared.bootstrap import Worker
-from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, StorageUnavailable, WriteConflict
-from shared.events.archive import ArchiveMissing
 from shared.settings.reading import named
 from shared.settings.values import Settings
 from throughline.cli.context.effective_settings import agreed, settings_of_functions
 from throughline.cli.ui.console import fail
+from throughline.cli.ui.failures import reported
 from throughline.local.running_world import HOME, running_world, up_command
 from throughline.project import ROOT
 
@@ -30,23 +27,6 @@ Home = Annotated[
         show_default=_SHOWN_HOME,
     ),
 ]
-
-_FAILURES = (ArchiveMissing, CatalogRefused, CatalogUnavailable, WriteConflict, StorageUnavailable)
-
-
-@contextmanager
-def reported(hint_text: str = "") -> Iterator[None]:
-    """End the command with one sentence where storage or catalog do not answer, refuse, or another writer holds them.
-
-    `hint_text` is the sentence that follows: what was done, and how to go on.
-    """
-    try:
-        yield
-    except _FAILURES as error:
-        hint = hint_text or (
-            "" if named(place=True) else "Is the local world still running? `throughline up` starts it"
-        )
-        fail(f"{error}. {hint}" if hint else str(error))
 
 
 def parts_of(context: typer.Context, home: Path, *, writes: bool = False, or_before: bool = False) -> Worker:
@@ -67,12 +47,9 @@ def target(home: Path = HOME, *, writes: bool = False, or_before: bool = False) 
     `writes`: whether the command writes to the record or the catalog, which it does by the functions' settings alone
     (`throughline/cli/context/effective_settings.py`). `or_before`: whether it reads the storage layout before too.
     """
-    try:
-        world = None if named(place=True) else running_world(home)
-        if world or named():
-            return agreed(world.environment if world else {}, writes=writes, or_before=or_before)
-    except Misconfigured as problem:
-        fail(str(problem), code=2)
+    world = None if named(place=True) else running_world(home)
+    if world or named():
+        return agreed(world.environment if world else {}, writes=writes, or_before=or_before)
     return fail(
         f"the environment names no Throughline, and no local world runs in {home}: start one with"
         f" {up_command(home)}, name the folder of a running one by --home, or set AzureWebJobsStorage*"
@@ -93,8 +70,5 @@ def functions_settings(home: Path = HOME) -> Settings | None:
     """The settings by which the functions of `target` publish; None where there is no Throughline, or none are on
     record.
     """
-    try:
-        world = None if named(place=True) else running_world(home)
-        return settings_of_functions(world.environment if world else {}) if world or named(place=True) else None
-    except Misconfigured as problem:
-        fail(str(problem), code=2)
+    world = None if named(place=True) else running_world(home)
+    return settings_of_functions(world.environment if world else {}) if world or named(place=True) else None

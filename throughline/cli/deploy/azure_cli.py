@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from shared.errors import ThroughlineError
+
 WEB_API = "2025-03-01"
 """The version of Resource Manager's interface to apps that infra/modules uses."""
 
@@ -69,7 +71,7 @@ _HELP = (
 """What to do about an error, by what Azure's message holds; the first that fits."""
 
 
-class AzureCliError(Exception):
+class AzureCliError(ThroughlineError):
     """A call of `az` failed. The text says what happened and what to do.
 
     `command` is the call with secrets left out; `code` is Azure's error code where its message has one, as in

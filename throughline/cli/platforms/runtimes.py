@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
+from shared.errors import ThroughlineError
 from throughline.local.toolchain.versions import PLATFORMS as SPARKS
 from throughline.local.toolchain.versions import SPARK_3
 
@@ -47,7 +48,7 @@ class Runtime:
         return self.ends is not None and self.ends < today
 
 
-class PlatformError(ValueError):
+class PlatformError(ThroughlineError):
     """The wanted configuration can't work; the message says what to change."""
 
 

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 import msgspec
 
-from shared.errors import Refused
+from shared.errors import Refused, ThroughlineError
 from shared.openlineage.decoding import Event, decode
 from throughline.cli.records.file_kinds import HEAD, no_events, sentence_of
 
@@ -24,7 +24,7 @@ _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class UnreadableFileError(Exception):
+class UnreadableFileError(ThroughlineError):
     """The file cannot be read; the message says which and why."""
 
 

@@ -77,6 +77,13 @@ class Command(TyperCommand):
                 error.message = f"write {expected_number}"
             raise
 
+    def invoke(self, ctx: Any) -> Any:
+        """As typer's, but an error that Throughline raises on purpose ends the command with one sentence."""
+        from throughline.cli.ui.failures import reported  # noqa: PLC0415 - no help needs it
+
+        with reported():
+            return super().invoke(ctx)
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """As typer's, with arguments in capitals and without braces, as the reference pages write them."""
         return [piece.upper().strip("{").replace("}", "") for piece in super().collect_usage_pieces(ctx)]

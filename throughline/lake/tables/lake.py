@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from shared.errors import ThroughlineError
 from throughline.lake.engine.opening import engine_of
 from throughline.lake.engine.port import Engine
 from throughline.lake.engine.session import has_delta, prepare
@@ -27,7 +28,7 @@ _ADD, _PUT, _END = "add", "put", "end"
 """The operation for a row: insert, update, or end."""
 
 
-class LakeError(Exception):
+class LakeError(ThroughlineError):
     """The lake cannot do this; the message says why and what to do."""
 
 

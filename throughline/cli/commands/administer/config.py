@@ -19,7 +19,6 @@ from throughline.cli.platforms.configuration import (
     as_text,
     configuration,
 )
-from throughline.cli.platforms.runtimes import PlatformError
 from throughline.cli.platforms.table import PLATFORMS
 from throughline.cli.ui.console import fail, note, out, print_json
 from throughline.cli.ui.options import AsJson, Key
@@ -85,10 +84,7 @@ def config(
         plan_jar=str(_jar(output)) if plan else "",
         status="throughline status" if url else typed("status", home),
     )
-    try:
-        configured = configuration(platform, wanted_installation, today=datetime.now(UTC).date())
-    except PlatformError as problem:
-        fail(str(problem), code=2)
+    configured = configuration(platform, wanted_installation, today=datetime.now(UTC).date())
     if output:
         with writing(output):
             _write(configured, output)

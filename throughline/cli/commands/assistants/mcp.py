@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from shared.bootstrap import Worker
+from shared.errors import ThroughlineError
 from shared.governance.checks.checking import Report, as_json, check
 from shared.governance.checks.findings import Facts, Verdict
 from shared.governance.rules import Rules
@@ -26,7 +27,7 @@ from throughline.cli.commands.assistants.server import Assistant, serve
 from throughline.cli.commands.govern.check import catalog_reading
 from throughline.cli.commands.lineage.document_source import Judged, judged_lineage, not_empty
 from throughline.cli.context.parsed_file import parsed_file
-from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.ui.console import fail, note
 from throughline.cli.ui.options import FromLake
 
@@ -84,8 +85,7 @@ def _shelf(context: typer.Context, home: Path, lake: str) -> Shelf:
     """The published documents; without them, and of a lake, the document as it is now."""
     if not lake:
         parts = parts_of(context, home)
-        with reported():
-            published = shelf_of_record(parts)
+        published = shelf_of_record(parts)
         if published:
             return published
     return OneDocument(view=_view(not_empty(judged_lineage(context, home, lake)[0])))
@@ -111,6 +111,8 @@ def _checked(context: typer.Context, home: Path, rules: Rules, place: str, judge
     try:
         document, facts = judged()
         reading = catalog_reading(context, home, document, rules)
+    except ThroughlineError as error:
+        raise LookupError(str(error)) from error
     except typer.Exit as exit_request:
         raise LookupError("lineage cannot be read now: the server's standard error says why") from exit_request
     results = check(document, rules, facts, catalog=reading)

@@ -18,7 +18,6 @@ from shared.classifying.planning import (
 )
 from shared.classifying.planning import apply as apply_plan
 from shared.classifying.planning import plan as plan_of
-from shared.errors import Misconfigured
 from shared.governance.propagation import explain as explanations
 from shared.governance.propagation import propagate, terms_of
 from shared.governance.rules import Rules
@@ -78,9 +77,8 @@ def plan(
     wanted_rules = parsed_file(rules, parse_rules)
     parts = parts_of(context, home)
     document = _document(parts, lake)
-    with reported():
-        lacking = _lacking_terms(parts, wanted_rules)
-        classification_plan = _planned(parts, document, wanted_rules, onto_scanned=onto_scanned)
+    lacking = lacking_terms(_terms(parts), wanted_rules)
+    classification_plan = _planned(parts, document, wanted_rules, onto_scanned=onto_scanned)
     if as_json:
         print_json({**plan_as_json(document, classification_plan), "new_terms": list(lacking)})
     else:
@@ -111,7 +109,7 @@ def apply(
     parts = parts_of(context, home, writes=True)
     document = _document(parts, lake)
     with reported(_GO_ON):
-        lacking = _lacking_terms(parts, wanted_parsed_file)
+        lacking = lacking_terms(_terms(parts), wanted_parsed_file)
         created_definitions = define(parts.types, definitions(wanted_parsed_file)) if parts.types else ()
         create_terms(_terms(parts), lacking)
         planned = _planned(parts, document, wanted_parsed_file, onto_scanned=onto_scanned)
@@ -148,8 +146,7 @@ def explain(
     parts = parts_of(context, home)
     document = _document(parts, lake)
     number = _column(document, column)
-    with reported():
-        tags = catalog_tags(document, rules_of_file, _catalog(parts), attached(parts.storage))
+    tags = catalog_tags(document, rules_of_file, _catalog(parts), attached(parts.storage))
     propagations = propagate(document, rules_of_file, today=_today(), catalog=tags)
     tag_explanations = explanations(rules_of_file, propagations, number, today=_today())
     terms = terms_of(document, rules_of_file, number)
@@ -186,8 +183,7 @@ def _document(parts: Worker, lake: str) -> LineageDocument:
 
             document = document_of_lake(lake_session, expressions=True)
     else:
-        with reported():
-            document = document_of_record(parts.storage, parts.publishing, expressions=True, classified=False)
+        document = document_of_record(parts.storage, parts.publishing, expressions=True, classified=False)
     if not document.datasets:
         fail("there is no lineage yet: no run has written a data set. `throughline status` shows what has arrived")
     return document
@@ -203,14 +199,6 @@ def _terms(parts: Worker) -> Terms:
     return parts.terms or fail(
         "this catalog has no glossary: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
     )
-
-
-def _lacking_terms(parts: Worker, rules: Rules) -> tuple[str, ...]:
-    """The terms that an apply creates; ends the command if a glossary does not exist."""
-    try:
-        return lacking_terms(_terms(parts), rules)
-    except Misconfigured as error:
-        fail(str(error), code=2)
 
 
 def _planned(parts: Worker, document: LineageDocument, rules: Rules, *, onto_scanned: bool) -> ClassificationPlan:

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from shared.errors import Misconfigured
 from shared.governance.checks.checking import Annotations, Report, exit_code
 from shared.naming.names import BUILT_IN
 from throughline.cli.commands.govern.check import Json, Junit, Sarif, forms, show
@@ -15,7 +14,7 @@ from throughline.cli.context.target import HOME, Home, parts_if_any
 from throughline.cli.ui.console import fail, note, tracked
 from throughline.cli.ui.teaching import TeachingApp
 from throughline.contracts.checking import check_contract
-from throughline.contracts.data_tests import DataTestError, tested_data
+from throughline.contracts.data_tests import tested_data
 from throughline.contracts.reading import parse_contract
 from throughline.products.reading import parse_promises, promises_of
 
@@ -62,23 +61,17 @@ def check(
     """
     wanted_forms = forms(junit, sarif, json)
     worker = parts_if_any(context, home)
-    try:
-        promises = promises_of(parsed_files(files, parse_promises), worker.names if worker else BUILT_IN)
-    except Misconfigured as error:
-        fail(str(error), code=2)
+    promises = promises_of(parsed_files(files, parse_promises), worker.names if worker else BUILT_IN)
     if len(promises.contracts) > 1 and (before or any(wanted_forms.values())):
         fail("--before, --junit, --sarif and --json take one contract: name one FILE", code=2)
     for sentence in promises.unused:
         note("left", sentence)
     earlier = parsed_file(before, parse_contract) if before else None
     document, facts = judged_lineage(context, home, lake)
-    try:
-        tests = {
-            contract.place: tested_data(contract, data)
-            for contract in (tracked(promises.contracts, "testing data", len(promises.contracts)) if data else ())
-        }
-    except DataTestError as error:
-        fail(str(error), code=2)
+    tests = {
+        contract.place: tested_data(contract, data)
+        for contract in (tracked(promises.contracts, "testing data", len(promises.contracts)) if data else ())
+    }
     reports = [
         Report(
             place=contract.place,

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from shared.errors import Misconfigured
 from shared.governance.checks.breakage import (
     Breakage,
     BreakageQuestion,
@@ -84,12 +83,9 @@ def impact(
 
 
 def _changes(commits: str, repo: Path, dbt: Path | None) -> tuple[TableChange, ...]:
-    """What the files changed in a range do to tables; ends the command where there is no such range or project."""
-    try:
-        files = changed_files(repo, commits)
-        nodes = read_project(dbt).nodes.values() if dbt else ()
-    except Misconfigured as error:
-        fail(str(error), code=2)
+    """What the files changed in a range do to tables. Raises Misconfigured where there is no such range or project."""
+    files = changed_files(repo, commits)
+    nodes = read_project(dbt).nodes.values() if dbt else ()
     note("compared", f"{counted(len(files), 'SQL file')} changed in {commits}")
     return tuple(table_changes(files, nodes))
 

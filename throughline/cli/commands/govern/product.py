@@ -9,7 +9,6 @@ from shared.bootstrap import Worker
 from shared.catalog.port import Terms
 from shared.classifying.planning import ClassificationPlan, create_terms
 from shared.classifying.planning import apply as apply_terms
-from shared.errors import Misconfigured
 from shared.records.asset_record import AssetRecord
 from shared.texts import visible
 from throughline.cli.commands.lineage.document_source import judged_lineage
@@ -68,7 +67,7 @@ def apply(
     lineage = JudgedLineage.of(*judged_lineage(context, home, lake))
     with reported(_GO_ON):
         registration = planned(parts, promises, lineage)
-        lacking = _lacking_terms(parts, promises)
+        lacking = new_terms(_terms(parts), promises) if has_terms(promises) else ()
         terms = _planned_terms(parts, promises, registration.promised, onto_scanned=onto_scanned)
         if as_json:
             print_json(_document(registration, terms, lacking))
@@ -120,10 +119,7 @@ def _apply(
 
 def _promises(files_read: Sequence[Contract | Product], parts: Worker, server: str) -> list[PromisedAsset]:
     """The promised assets; ends the command with all mistakes in the files."""
-    try:
-        promises = promises_of(files_read, parts.names, server=server)
-    except Misconfigured as error:
-        fail(str(error), code=2)
+    promises = promises_of(files_read, parts.names, server=server)
     promised: list[PromisedAsset] = []
     problems: list[str] = []
     for contract in promises.contracts:
@@ -142,13 +138,6 @@ def _terms(parts: Worker) -> Terms:
     return parts.terms or fail(
         "this catalog has no glossary: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
     )
-
-
-def _lacking_terms(parts: Worker, promises: list[PromisedAsset]) -> tuple[str, ...]:
-    try:
-        return new_terms(_terms(parts), promises) if has_terms(promises) else ()
-    except Misconfigured as error:
-        fail(str(error), code=2)
 
 
 def _planned_terms(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from msgspec import structs
 
-from shared.errors import ContentLost, Misconfigured
+from shared.errors import Misconfigured
 from shared.governance.propagation import CatalogReading, propagate
 from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_rules
@@ -25,7 +25,7 @@ from throughline.cli.commands.lineage.document_source import (
     published_document,
 )
 from throughline.cli.context.parsed_file import parsed_file
-from throughline.cli.context.target import HOME, Home, parts_if_any, parts_of, reported
+from throughline.cli.context.target import HOME, Home, parts_if_any, parts_of
 from throughline.cli.ui.console import counted, fail, note, out, plain, reading_bars
 from throughline.cli.ui.options import PENDING, FromLake, Most, moment
 from throughline.cli.ui.writing import writing
@@ -162,11 +162,8 @@ def _with_events(
     parts = parts_if_any(context, home)
     if parts is None:
         return with_processes(evidence, document, None)
-    with reported(), reading_bars() as progress:
-        try:
-            events = events_of_processes(parts.storage, process_keys(evidence), until=moment_asked, progress=progress)
-        except ContentLost as error:
-            fail(str(error))
+    with reading_bars() as progress:
+        events = events_of_processes(parts.storage, process_keys(evidence), until=moment_asked, progress=progress)
     return with_processes(evidence, document, events)
 
 
@@ -198,7 +195,7 @@ def _check(context: typer.Context, place: Path, most: int, home: Path) -> None:
     if events_digest(evidence.events) != evidence.digest:
         problems.append("the list of events in the page is not the one of its digest")
     parts = parts_of(context, home)
-    with reported(), reading_bars() as progress:
+    with reading_bars() as progress:
         problems += (
             f"{difference.blob}: {difference.problem}"
             for difference in differences(parts.storage, evidence.events, progress)

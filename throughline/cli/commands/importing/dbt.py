@@ -11,15 +11,14 @@ from typing import Annotated
 import typer
 
 from shared.bootstrap import Worker
-from shared.errors import Misconfigured
 from shared.naming.names import canonical
 from shared.reading.processes import recorded_processes
 from shared.settings.reading import named
 from shared.translation.process.identity import identify, name_process
 from throughline.cli.commands.local.send import Url, deliver, receiver
-from throughline.cli.context.target import HOME, Home, parts_if_any, reported
+from throughline.cli.context.target import HOME, Home, parts_if_any
 from throughline.cli.records.event_files import EventFound
-from throughline.cli.ui.console import counted, fail, note, out, plain, tracked
+from throughline.cli.ui.console import counted, note, out, plain, tracked
 from throughline.cli.ui.options import Key, Most
 from throughline.cli.ui.writing import writing
 from throughline.dbt.artifacts import read_project
@@ -63,11 +62,8 @@ def dbt(
         throughline import dbt target --namespace spark://cluster:10001 --save dbt.jsonl
         throughline import dbt target --url https://NAME.azurewebsites.net --key ...
     """
-    try:
-        project = read_project(folder)
-        tables = namespace or namespace_of(project, os.environ, profiles=profiles_dir, target=target)
-    except Misconfigured as error:
-        fail(str(error), code=2)
+    project = read_project(folder)
+    tables = namespace or namespace_of(project, os.environ, profiles=profiles_dir, target=target)
     place = "" if save or dry_run else receiver(url, home)
     total = sum(node.resource_type in {"model", "snapshot", "exposure"} for node in project.nodes.values())
     all_jobs = list(tracked(jobs_of(project, namespace=tables, job_namespace=job_namespace), "reading", total))
@@ -98,10 +94,9 @@ def _not_reported(
     now. Tests go with them: `dbt-ol` reports them too.
     """
     seen_moments: dict[str, datetime] = {}
-    with reported():
-        for record in tracked(recorded_processes(worker.storage, worker.publishing), "comparing"):
-            if record.seen and (record.facts is None or record.facts.listener != LISTENER):
-                seen_moments[record.process.qualified_name] = record.seen.last
+    for record in tracked(recorded_processes(worker.storage, worker.publishing), "comparing"):
+        if record.seen and (record.facts is None or record.facts.listener != LISTENER):
+            seen_moments[record.process.qualified_name] = record.seen.last
 
     def is_reported(job: JobOfProject) -> bool:
         identity = identify(job.name, None, {}, integration="DBT")

@@ -11,7 +11,7 @@ import typer
 
 from throughline.cli.ui.console import fail
 from throughline.cli.ui.writing import refuse_unwritable
-from throughline.lake.engine_choice import EngineName, EngineUnsuitableError, choose
+from throughline.lake.engine_choice import EngineName, choose
 
 if TYPE_CHECKING:
     from throughline.lake.tables.lake import Lake
@@ -46,18 +46,15 @@ def opened_lake(
 
         from throughline.lake.engine.opening import opened  # noqa: PLC0415 - the same
         from throughline.lake.engine.session import Local  # noqa: PLC0415 - the same
-        from throughline.lake.tables.lake import Lake, LakeError  # noqa: PLC0415 - the same
+        from throughline.lake.tables.lake import Lake  # noqa: PLC0415 - the same
         from throughline.local.spark.job import listener_configuration  # noqa: PLC0415 - the same
-        from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java  # noqa: PLC0415 - the same
+        from throughline.local.toolchain.java import JavaNeed, find_java  # noqa: PLC0415 - the same
         from throughline.local.toolchain.versions import SPARK_3, SPARK_4  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
         needs = "the lake needs PySpark, pandas and pyarrow"
         fail(f"{needs} ({error}): install the wheel with its extra: pip install 'PATH_OF_WHEEL[lake]'", code=2)
     root = root if "://" in root else str(Path(root).resolve())
-    try:
-        engine_name = choose(engine, root, sources, report=report)
-    except EngineUnsuitableError as error:
-        fail(str(error), code=2)
+    engine_name = choose(engine, root, sources, report=report)
     scratch = _SCRATCH.resolve()
     refuse_unwritable(scratch, "Run the command in a folder in which you may write")
     if writes and "://" not in root:
@@ -69,11 +66,8 @@ def opened_lake(
     if engine_name is EngineName.spark:
         scratch.mkdir(parents=True, exist_ok=True)
         logging.getLogger("py4j").setLevel(logging.ERROR)
-        try:
-            need = JavaNeed(platform=platform, listener=bool(report), lake=True)
-            os.environ["JAVA_HOME"] = str(find_java(need).path)
-        except NoJavaError as error:
-            fail(str(error), code=2)
+        need = JavaNeed(platform=platform, listener=bool(report), lake=True)
+        os.environ["JAVA_HOME"] = str(find_java(need).path)
         configuration = listener_configuration(report, key=key, namespace="lake", platform=platform) if report else {}
     local_engine = Local(
         cores=cores,
@@ -86,7 +80,5 @@ def opened_lake(
     try:
         with opened(local_engine, engine_name) as session:
             yield Lake.at(session, root)
-    except LakeError as error:
-        fail(str(error), code=2)
     except PySparkRuntimeError as error:
         fail(f"Spark did not start ({error}): its messages are in {local_engine.log}")

@@ -16,7 +16,7 @@ from shared.lineage.graph import AmbiguousNameError, UnknownNameError
 from shared.query.recorded_document import document_of_record, judged_record
 from shared.serving.shelf import NotPublishedError, NotReadableError, PublishedDocuments
 from throughline.cli.commands.lake.lake_session import opened_lake
-from throughline.cli.context.target import parts_if_any, parts_of, reported
+from throughline.cli.context.target import parts_if_any, parts_of
 from throughline.cli.ui.console import fail, note
 from throughline.lake.engine_choice import EngineName
 
@@ -42,8 +42,7 @@ def lineage_document(
             )
     else:
         parts = parts_of(context, home)
-        with reported():
-            document = document_of_record(parts.storage, parts.publishing, statements=sql, expressions=expressions)
+        document = document_of_record(parts.storage, parts.publishing, statements=sql, expressions=expressions)
     return not_empty(document)
 
 
@@ -63,8 +62,7 @@ def published_document(context: typer.Context, home: Path, day: date) -> Lineage
     """The published document as it was at the end of a day; ends the command where there is none."""
     parts = parts_of(context, home)
     try:
-        with reported():
-            view = PublishedDocuments(parts.storage).of(day)
+        view = PublishedDocuments(parts.storage).of(day)
     except (NotPublishedError, NotReadableError) as error:
         fail(f"the record has no history, and {error}. --lake names a lake, which has one")
     note("as of", f"the end of {day} (UTC), as it was published{f'; {view.problem}' if view.problem else ''}")
@@ -102,8 +100,7 @@ def judged_lineage(context: typer.Context, home: Path, lake: str) -> Judged:
             document, facts = judged_lake(lake_session)
         return with_classifications(document, marks_if_any(context, home)), facts
     parts = parts_of(context, home)
-    with reported():
-        document, excluded = judged_record(parts.storage, parts.publishing)
+    document, excluded = judged_record(parts.storage, parts.publishing)
     return document, Facts(now=datetime.now(UTC), excluded=excluded)
 
 

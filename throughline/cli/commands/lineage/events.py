@@ -13,7 +13,7 @@ from shared.reading.reader import wanted_events
 from shared.reading.values import EventRecord
 from shared.reporting.ignored_events import find_ignored
 from shared.texts import visible
-from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.records.outputs import no_write_of, writes
 from throughline.cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_runs
 from throughline.cli.ui.console import counted, fail, left_out, note, out, print_json, tracked
@@ -61,28 +61,27 @@ def events(
     """
     wanted_run_filter = wanted_runs(since=since, before_text=before, job=job, run=run)
     storage = parts_of(context, home).storage
-    with reported():
-        content = bool(save or output)
-        stored = wanted_events(storage, wanted_run_filter, content=content)
-        event_records = find_ignored(storage, wanted_run_filter) if ignored else stored
-        if not (job or run):
-            event_records = (
-                event_record for event_record in event_records if not event_record.job.startswith(CHECK_APPLICATION)
-            )
-        if output:
-            event_records = (event_record for event_record in event_records if writes(event_record.raw, output))
-        first = next(event_records, None)
-        if first is None and output:
-            fail(no_write_of(output))
-        if first is None and run and not ignored:
-            known_run(storage, run)
-        if first is None and job and not (since or before or ignored):
-            refuse_unknown_job(storage, job)
-        event_records = chain([first] if first else [], event_records)
-        if save:
-            _save(tracked(event_records, "saving"), save)
-            return
-        records = sorted(tracked(event_records, "reading"), key=lambda record: record.event.time)
+    content = bool(save or output)
+    stored = wanted_events(storage, wanted_run_filter, content=content)
+    event_records = find_ignored(storage, wanted_run_filter) if ignored else stored
+    if not (job or run):
+        event_records = (
+            event_record for event_record in event_records if not event_record.job.startswith(CHECK_APPLICATION)
+        )
+    if output:
+        event_records = (event_record for event_record in event_records if writes(event_record.raw, output))
+    first = next(event_records, None)
+    if first is None and output:
+        fail(no_write_of(output))
+    if first is None and run and not ignored:
+        known_run(storage, run)
+    if first is None and job and not (since or before or ignored):
+        refuse_unknown_job(storage, job)
+    event_records = chain([first] if first else [], event_records)
+    if save:
+        _save(tracked(event_records, "saving"), save)
+        return
+    records = sorted(tracked(event_records, "reading"), key=lambda record: record.event.time)
     shown_event_records = list(islice(records, most or None))
     if as_json:
         print_json({"events": list(map(event_document, shown_event_records)), "count": len(records)})

@@ -6,11 +6,10 @@ from urllib.parse import urlencode
 
 import typer
 
-from shared.errors import Misconfigured
 from throughline.cli.commands.local.send import Url, deliver, receiver
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.records.event_files import EventFound
-from throughline.cli.ui.console import fail, note, out, plain
+from throughline.cli.ui.console import note, out, plain
 from throughline.cli.ui.options import Key
 from throughline.cli.ui.teaching import TeachingApp
 from throughline.cli.ui.writing import writing
@@ -62,13 +61,10 @@ def mlflow(
         throughline link mlflow 4f0c... --tracking-uri databricks --page https://NAME.azurewebsites.net
         throughline link mlflow 4f0c... --tracking-uri sqlite:///mlflow.db --dry-run
     """
-    try:
-        server = connect(tracking_uri)
-        training = server.run(run.removeprefix(_RUN_URI).partition("/")[0])
-        tables = namespace or (f"databricks://{server.host}" if server.is_databricks else "")
-        linked = link(training, job_namespace=job_namespace, tables=tables)
-    except (Misconfigured, MlflowError) as error:
-        fail(str(error), code=2)
+    server = connect(tracking_uri)
+    training = server.run(run.removeprefix(_RUN_URI).partition("/")[0])
+    tables = namespace or (f"databricks://{server.host}" if server.is_databricks else "")
+    linked = link(training, job_namespace=job_namespace, tables=tables)
     place = "" if save or dry_run else receiver(url, home)
     for sentence in linked.unknown:
         note("not known", sentence)

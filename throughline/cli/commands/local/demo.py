@@ -33,11 +33,11 @@ from throughline.local.atlas import PASSWORD, USER, USUAL_PORT, AtlasServer
 from throughline.local.running_world import running_world
 from throughline.local.spark.job import QUICK_SESSION, SparkJob, listener_configuration
 from throughline.local.spark.truth import Truth
-from throughline.local.toolchain.interpreter import Interpreter, InterpreterError, made_for, own
-from throughline.local.toolchain.java import JavaHome, JavaNeed, NoJavaError, find_java
+from throughline.local.toolchain.interpreter import Interpreter, made_for, own
+from throughline.local.toolchain.java import JavaHome, JavaNeed, find_java
 from throughline.local.toolchain.versions import SPARK_3, SPARK_4, Platform
 from throughline.local.world import World
-from throughline.plan_jar import PlanJarError, plan_configuration, plan_jar
+from throughline.plan_jar import plan_configuration, plan_jar
 from throughline.project import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -82,11 +82,8 @@ def demo(
             code=2,
         )
     platform = PLATFORMS[spark]
-    try:
-        java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), _interpreter(platform)
-        plan_jar()  # built before anything starts, so that a problem shows at once
-    except (NoJavaError, InterpreterError, PlanJarError) as problem:
-        fail(str(problem), code=2)
+    java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), _interpreter(platform)
+    plan_jar()  # built before anything starts, so that a problem shows at once
     atlas, home = _atlas(home, free_ports=free_ports) if catalog == "atlas" else (None, home)
     with started_world(home=home, usual_ports=not free_ports, func=func, atlas=atlas) as world:
         parts = assemble(load(catalog=True, environment=world.environment))

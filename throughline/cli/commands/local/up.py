@@ -24,7 +24,6 @@ from throughline.cli.platforms.configuration import Installation, configuration
 from throughline.cli.ui.console import err, fail, note, out
 from throughline.cli.ui.writing import refuse_unwritable
 from throughline.local.atlas import AtlasServer
-from throughline.local.errors import LocalError
 from throughline.local.func import find_func
 from throughline.local.process.listening import PortError
 from throughline.local.running_world import running_world
@@ -53,12 +52,9 @@ def started_world(
         settings["THROUGHLINE_ATLAS_COLUMNS"] = "true"
     if names:
         settings["THROUGHLINE_NAMES"] = str(names.absolute())  # the functions run in a folder of their own
-    try:
-        world = World(
-            home=home, usual_ports=usual_ports, settings=settings, func=find_func() if func else None, atlas=atlas
-        )
-    except LocalError as problem:
-        fail(str(problem), code=2)
+    world = World(
+        home=home, usual_ports=usual_ports, settings=settings, func=find_func() if func else None, atlas=atlas
+    )
     already = running_world(home)
     if already:
         fail(
@@ -78,9 +74,8 @@ def started_world(
                     raise Misconfigured(f"{problem}: delete {home}, or name another folder by --home") from problem
                 record_settings(worker.storage, worker.to_record)
             yield world
-    except (LocalError, Misconfigured) as problem:
-        busy = isinstance(problem, PortError)
-        fail(f"{problem}. --free-ports takes other ports (make … ARGS=--free-ports)" if busy else str(problem), code=2)
+    except PortError as problem:
+        fail(f"{problem}. --free-ports takes other ports (make … ARGS=--free-ports)", code=2)
 
 
 def up(*, free_ports: FreePorts = False, func: WithFunc = False, names: TextFile = None, home: Home = HOME) -> None:

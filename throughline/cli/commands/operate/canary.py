@@ -1,7 +1,6 @@
 """`throughline canary`: the whole way of one real pair of events, with the time of each hop."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict
 from typing import Annotated
 
@@ -13,8 +12,8 @@ from throughline.cli.checks.azure.reaching import reach
 from throughline.cli.checks.findings import UNKNOWN, CheckResult, collected
 from throughline.cli.checks.trial_run import findings, sender_of
 from throughline.cli.commands.operate.doctor import deployed_parts
-from throughline.cli.context.target import HOME, Home, reported
-from throughline.cli.deploy.azure_cli import AzureCli, AzureCliError
+from throughline.cli.context.target import HOME, Home
+from throughline.cli.deploy.azure_cli import AzureCli
 from throughline.cli.ui.console import err, fail, out, plain, print_json
 from throughline.cli.ui.options import AsJson, Environment, Group, Key, Subscription
 from throughline.cli.ui.tables import print_table
@@ -60,13 +59,12 @@ def canary(
     if isinstance(parts, CheckResult):
         fail(f"{parts.found}. {parts.means} Try: {parts.command}")
     hops: list[Hop] = []
-    with reported(), az_reported():
-        sender = sender_of(home, deployed, url=url, key=key)
-        flight = Canary(context=parts, names=parts.names, send=sender.send, owner=OWNER, patience=patience, slow=slow)
-        with closing(flight.hops(flight.run())) as steps, err.status("waiting for the receiver") as status:
-            for hop in steps:
-                hops.append(hop)
-                status.update(f"{plain(hop.name)}: {plain(hop.outcome)}; waiting for the next hop")
+    sender = sender_of(home, deployed, url=url, key=key)
+    flight = Canary(context=parts, names=parts.names, send=sender.send, owner=OWNER, patience=patience, slow=slow)
+    with closing(flight.hops(flight.run())) as steps, err.status("waiting for the receiver") as status:
+        for hop in steps:
+            hops.append(hop)
+            status.update(f"{plain(hop.name)}: {plain(hop.outcome)}; waiting for the next hop")
     places = {**(deployed.places if deployed else UNKNOWN), "url": sender.url}
     _show(hops, list(findings(hops, places)), as_json=as_json)
     if any(hop.problem for hop in hops):
@@ -75,18 +73,8 @@ def canary(
 
 def reached(query: DeploymentQuery) -> Deployed:
     """The deployment that is meant; ends the command with one sentence where there is none."""
-    with az_reported():
-        results, deployed = collected(reach(AzureCli(subscription=query.subscription), query))
+    results, deployed = collected(reach(AzureCli(subscription=query.subscription), query))
     return deployed or fail(f"{results[-1].found}. {results[-1].means} Try: {results[-1].command}")
-
-
-@contextmanager
-def az_reported() -> Iterator[None]:
-    """End the command with one sentence where `az` fails."""
-    try:
-        yield
-    except AzureCliError as error:
-        fail(str(error))
 
 
 def _show(hops: list[Hop], results: list[CheckResult], *, as_json: bool) -> None:

@@ -53,13 +53,12 @@ def list_letters(
         count[letter.reason] += is_chosen
         return is_chosen
 
-    with reported():
-        chosen_letters = (letter for letter in dead_letters(storage) if counted(letter))
-        shown_dead_letters = (
-            sorted(chosen_letters, key=_when, reverse=True)
-            if most == 0
-            else heapq.nlargest(most, chosen_letters, key=_when)
-        )
+    chosen_letters = (letter for letter in dead_letters(storage) if counted(letter))
+    shown_dead_letters = (
+        sorted(chosen_letters, key=_when, reverse=True)
+        if most == 0
+        else heapq.nlargest(most, chosen_letters, key=_when)
+    )
     by_reason = {name: number for name, number in sorted(count.items(), key=lambda row: (-row[1], row[0])) if number}
     if as_json:
         letters = [letter_document(letter) for letter in shown_dead_letters]
@@ -85,9 +84,8 @@ def show(
     Control characters are shown as escapes.
     """
     storage = parts_of(context, home).storage
-    with reported():
-        letter = _found(storage, letter_id)
-        compressed = stored_packed(storage, letter.blob)
+    letter = _found(storage, letter_id)
+    compressed = stored_packed(storage, letter.blob)
     for name, value in letter_document(letter).items():
         if value is not None:
             text = value.isoformat() if isinstance(value, datetime) else value

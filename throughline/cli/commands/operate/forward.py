@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from shared.bootstrap import Worker, forwarding
-from shared.errors import Misconfigured
 from shared.forwarding.outbox import TargetStatus, retry_dead_letters, statuses
 from shared.forwarding.rounds import Forwarded, ForwardOptions, mark_again, planned
 from shared.forwarding.rounds import forward as forward_round
@@ -60,7 +59,7 @@ def forward(
     start = moment(since, "--since")
     parts = parts_of(context, home, writes=writes)
     rules = _rules(parts)
-    options = _options(parts) if plan or once else None
+    options = forwarding(parts) or fail(_NO_TARGETS, code=2) if plan or once else None
     if plan and options:
         _show_plan(parts, options, as_json=as_json)
         return
@@ -71,9 +70,8 @@ def forward(
             forwarded = forward_round(parts.storage, options)
         if forwarded is None:
             fail("another worker is forwarding, most likely the sweeper: try again in a minute")
-    with reported():
-        targets = statuses(parts.storage, rules)
-        marked = len(forward_marks(parts.storage))
+    targets = statuses(parts.storage, rules)
+    marked = len(forward_marks(parts.storage))
     if as_json:
         counts = {name: value for name, value in asdict(forwarded).items() if name != "targets"} if forwarded else {}
         print_json({**counts, "queued": queued, "marked": marked, "targets": [asdict(target) for target in targets]})
@@ -88,27 +86,14 @@ def _rules(parts: Worker) -> ForwardRules:
     rules = parts.forward_settings.rules
     if rules is None:
         fail(_NO_TARGETS, code=2)
-    try:
-        return parse_forward_rules(rules.text, rules.place)
-    except Misconfigured as error:
-        return fail(str(error), code=2)
-
-
-def _options(parts: Worker) -> ForwardOptions:
-    """How to forward, with the addresses and tokens of this environment."""
-    try:
-        options = forwarding(parts)
-    except Misconfigured as error:
-        fail(str(error), code=2)
-    return options or fail(_NO_TARGETS, code=2)
+    return parse_forward_rules(rules.text, rules.place)
 
 
 def _queue_again(parts: Worker, rules: ForwardRules, start: datetime | None, *, retry: bool) -> int:
     """Have dead letters, or the runs on record since `start`, sent again. Returns how many."""
     now, number = datetime.now(UTC), 0
     if retry:
-        with reported():
-            number += sum(retry_dead_letters(parts.storage, target.name, now) for target in rules.targets)
+        number += sum(retry_dead_letters(parts.storage, target.name, now) for target in rules.targets)
     if start:
         with reported("Runs that were marked are sent: start it again for the others"), reading_bars() as progress:
             runs = (
@@ -121,8 +106,7 @@ def _queue_again(parts: Worker, rules: ForwardRules, start: datetime | None, *, 
 
 
 def _show_plan(parts: Worker, options: ForwardOptions, *, as_json: bool) -> None:
-    with reported():
-        runs = planned(parts.storage, options)
+    runs = planned(parts.storage, options)
     if as_json:
         values = [
             {"target": name, "run": run.run.run_id, "job": run.job[1], "type": run.run.type} for name, run in runs

@@ -19,7 +19,7 @@ from throughline.cli.checks.azure.deployed import Deployed, DeploymentQuery
 from throughline.cli.checks.azure.settings import place_of
 from throughline.cli.checks.findings import CheckResult
 from throughline.cli.checks.trial_run import sender_of
-from throughline.cli.commands.operate.canary import az_reported, reached
+from throughline.cli.commands.operate.canary import reached
 from throughline.cli.commands.operate.doctor import deployed_parts
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.prove.evidence import ProofContext, Verdict
@@ -78,14 +78,13 @@ def prove(
     parts = deployed_parts(context, home, deployed)
     if isinstance(parts, CheckResult):
         fail(f"{parts.found}. {parts.means} Try: {parts.command}")
-    with az_reported():
-        trial = ProofContext(
-            deployed=deployed,
-            parts=parts,
-            sender=sender_of(home, deployed, url="", key=""),
-            unlimited=_unlimited(context, deployed, parts),
-            patience=patience,
-        )
+    trial = ProofContext(
+        deployed=deployed,
+        parts=parts,
+        sender=sender_of(home, deployed, url="", key=""),
+        unlimited=_unlimited(context, deployed, parts),
+        patience=patience,
+    )
     planned = [proof for proof in proofs if proof.effect and (not proof.option or proof.option in options)]
     for proof in planned:
         err.print(f"  [bold]{proof.name}[/]  {plain(proof.effect)}")

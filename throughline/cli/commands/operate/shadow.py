@@ -6,7 +6,7 @@ import typer
 
 from shared.publishing.shadow import ShadowAction, held_back
 from shared.texts import visible
-from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import left_out, out, plain, print_json
 from throughline.cli.ui.options import AsJson, Most
@@ -25,10 +25,9 @@ def shadow(context: typer.Context, *, most: Most = 50, as_json: AsJson = False, 
         throughline shadow --json | jq -r '.held[].qualified_name'
     """
     parts = parts_of(context, home)
-    with reported():
-        held_writes = sorted(
-            (held_write for _, held_write in held_back(parts.storage)), key=lambda held_write: held_write.qualified_name
-        )
+    held_writes = sorted(
+        (held_write for _, held_write in held_back(parts.storage)), key=lambda held_write: held_write.qualified_name
+    )
     count = Counter(held_write.action for held_write in held_writes)
     if as_json:
         documents = [

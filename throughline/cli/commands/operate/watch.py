@@ -14,7 +14,6 @@ from shared.announcing.recorded_state import ReadCatalog, gates_of, no_gates, re
 from shared.announcing.rounds import Watched, WatchOptions, pending_messages
 from shared.announcing.rounds import watch as watch_round
 from shared.bootstrap import Worker, watching
-from shared.errors import Misconfigured
 from shared.governance.rules import Rules
 from shared.governance.rules_file import parse_policies
 from shared.watching.comparing.snapshot import Snapshot, overdue, snapshot_of
@@ -83,10 +82,9 @@ def watch(
             if parts.watching
             else WatchRules()
         )
-        with reported():
-            snapshot = look(routing)
-            _note_unmatched(routing, snapshot, names)
-            _show(pending_messages(parts.storage, source, snapshot, datetime.now(UTC)), as_json=as_json)
+        snapshot = look(routing)
+        _note_unmatched(routing, snapshot, names)
+        _show(pending_messages(parts.storage, source, snapshot, datetime.now(UTC)), as_json=as_json)
         return
     options = replace(_options(parts, rules_of_file), source=source)
 
@@ -96,8 +94,7 @@ def watch(
         return noted_snapshot
 
     if once:
-        with reported():
-            watched = watch_round(parts.storage, options, noted, at_once=True)
+        watched = watch_round(parts.storage, options, noted, at_once=True)
         _report(watched, as_json=as_json)
         return
     _go_on(parts, options, lambda: look(options.rules), as_json=as_json)
@@ -107,10 +104,7 @@ def _options(parts: Worker, rules: WatchRules | None) -> WatchOptions:
     """How to watch, by the rules given or those of the settings; ends the command where they are missing or wrong."""
     options = parts.watching
     if rules:
-        try:
-            options = watching(rules, parts.watch_settings, parts.telemetry, parts.read_catalog)
-        except Misconfigured as error:
-            fail(str(error), code=2)
+        options = watching(rules, parts.watch_settings, parts.telemetry, parts.read_catalog)
     if options is None:
         fail("no rules: give --rules FILE, or set THROUGHLINE_WATCH. docs/operate/watch.md has an example", code=2)
     local = {name: sender for name, sender in options.senders.items() if not isinstance(sender, TelemetryChannel)}
