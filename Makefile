@@ -76,10 +76,9 @@ coverage: $(READY) ## Write docs/reference/coverage.md from the kept events: whi
 	$(BIN)/python -m tests.capture.coverage
 
 reference: $(READY) ## Write docs/reference/cli*.md and unproven.md from commands, rules and claims
-	$(BIN)/python -m throughline.cli.reference
+	$(BIN)/python -m tests.pages
 
-runtimes: $(READY) ## Write the tables of runtimes into the pages of the platforms
-	$(BIN)/python -m throughline.cli.platforms
+runtimes: reference ## Write the tables of runtimes into the pages of the platforms
 
 bench: $(READY) ## Measure: ratios taken in one run, also written to build/bench.json
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.pages import PLATFORM_PAGES, with_table
 from throughline.cli.commands.local.up import session_properties, typed
 from throughline.cli.context.target import HOME
 from throughline.cli.main import app
-from throughline.cli.platforms.__main__ import PAGES, with_table
 from throughline.cli.platforms.configuration import NEVER, Configuration, Installation, as_text
 from throughline.cli.platforms.configuration import configuration as configuration_of
 from throughline.cli.platforms.runtimes import RUNTIMES, PlatformError, Proof, Runtime, runtimes_of
@@ -180,10 +180,10 @@ def test_the_table_of_runtimes_is_consistent() -> None:
     assert all(on_databricks[name].proof is Proof.UNPROVEN for name in ("18", "17.3"))
 
 
-@pytest.mark.parametrize("platform", PAGES)
+@pytest.mark.parametrize("platform", PLATFORM_PAGES)
 def test_the_pages_contain_the_current_table_of_runtimes(platform: str) -> None:
     """After a change: make runtimes."""
-    page = PAGES[platform].read_text()
+    page = PLATFORM_PAGES[platform].read_text()
     assert with_table(page, platform) == page
     assert with_table(page.replace("| 2.12 |", "| 2.11 |").replace("| 2.13 |", "| 2.11 |"), platform) == page
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.pages import FOLDER, pages
 from throughline.cli.checks.rules import BY_CODE
-from throughline.cli.reference import FOLDER, pages
 
 PAGES = pages()
 

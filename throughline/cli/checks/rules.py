@@ -1,11 +1,11 @@
 """Every rule of `throughline doctor`: a symptom, what it means, and the command that mends it; read from `rules.toml`.
 
-docs/reference/cli-findings.md shows them (`throughline/cli/reference.py`); a test holds the page to this table.
+docs/reference/cli-findings.md shows them (`tests/pages.py`).
 """
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -47,9 +47,3 @@ SECTIONS = _read(Path(__file__).with_name("rules.toml").read_text(encoding="utf-
 """The rules by subject, in the order in which the checks run."""
 
 BY_CODE = {rule.code: rule for rules in SECTIONS.values() for rule in rules}
-
-
-def as_table(rules: Iterable[DoctorRule]) -> str:
-    """Rules as a table of Markdown, a row for each."""
-    rows = [f"| `{rule.code}` | {rule.symptom} | {rule.means} | `{rule.shown}` |" for rule in rules]
-    return "\n".join(["| code | what you see | what it means | command |", "|---|---|---|---|", *rows])

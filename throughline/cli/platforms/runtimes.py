@@ -1,7 +1,7 @@
 """The runtimes of each platform, with the listener's jar that fits: one table of facts.
 
-`throughline config` reads it, and the tables of docs/get-started/{synapse,databricks,fabric}.md are made from it
-(`make runtimes`); a test holds the pages to it. A runtime is entered from its vendor's page, which stands in `source`.
+`throughline config` reads it, and docs/get-started/{synapse,databricks,fabric}.md show it (`make runtimes`). A runtime
+is entered from its vendor's page, which stands in `source`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -116,13 +116,3 @@ def runtime_of(platform: str, name: str = "") -> Runtime:
             return candidate
     names = ", ".join(runtime.name for runtime in known_runtimes)
     raise PlatformError(f"{platform} has no runtime {name!r} that is known here: choose one of {names}")
-
-
-def table(platform: str) -> Iterator[str]:
-    """The table of a platform's page, line by line."""
-    yield "| `--runtime` | Spark | Scala, and so the jar's | supported until | the listener there |"
-    yield "|---|---|---|---|---|"
-    for runtime in runtimes_of(platform):
-        name = f"`{runtime.name}`" + (" (default)" if runtime.is_default else "")
-        ends = f"[{runtime.ends or 'no day named'}]({runtime.source})"
-        yield f"| {name} | {runtime.spark} | {runtime.scala} | {ends} | {f'{runtime.proof}. {runtime.note}'.strip()} |"

@@ -1,18 +1,23 @@
-"""`python -m throughline.cli.reference`: write docs/reference/cli*.md and unproven.md: commands, rules, claims."""
+"""`python -m tests.pages`: write docs/reference/cli*.md and unproven.md, with commands, doctor's rules and claims, and
+the tables of runtimes in docs/get-started.
+"""
 
 import inspect
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import typer.main
 
-from throughline.cli.checks.rules import SECTIONS, as_table
+from throughline.cli.checks.rules import SECTIONS, DoctorRule
 from throughline.cli.main import GROUPS, app
-from throughline.cli.prove.claims import page as claims_page
+from throughline.cli.platforms.runtimes import runtimes_of
+from throughline.cli.prove.claims import CLAIMS
 from throughline.project import ROOT
 
 FOLDER = ROOT / "docs/reference"
+PLATFORM_PAGES = {name: ROOT / f"docs/get-started/{name}.md" for name in ("synapse", "databricks", "fabric")}
+BEGIN, END = "<!-- runtimes: written by `make runtimes` -->", "<!-- end of runtimes -->"
 _WIDTH = 80
 _MADE = "<!-- written by `make reference`: edit throughline/cli/ instead -->"
 
@@ -55,6 +60,24 @@ Four symptoms that are often met first elsewhere:
 - **Messages that pile up**: the [`poison-queue`](#delivery-of-events).
 """
 
+_CLAIMS = """\
+<!-- written by `make reference`: edit throughline/cli/prove/claims.toml instead -->
+
+# Unproven in Azure
+
+For people who decide whether to rely on Throughline in Azure: which statements rest on documentation or other people's
+source code, and what was tried instead. Throughline was built on one machine, without an Azure subscription.
+[`throughline prove`](../operate/prove.md) tries the claims marked *prove* in a subscription of yours; its report is
+welcome as an issue. If you prove or refute another one, please change `throughline/cli/prove/claims.toml`.
+
+## Proved outside of Azure
+
+The package has run on Microsoft's functions host 4.1037.0 with its Python worker 4.34.0 (Python 3.11), its blob
+extension 5.3.2 and 5.3.7, and Azurite 3.35.0: four functions load, routes and keys work, identity settings serve blobs,
+queues, tables and secrets, Event Grid's webhook starts the parser, and Application Insights gets the lines that the
+alerts read. Some Azure packages were older than the pinned ones.
+"""
+
 
 def pages() -> Mapping[str, str]:
     """The text of each page, by its name in docs/reference."""
@@ -63,7 +86,7 @@ def pages() -> Mapping[str, str]:
         "cli.md": "\n".join(_index(root)),
         **{_page(title): "\n".join(_group(title, root)) for title in GROUPS},
         "cli-findings.md": "\n".join(_findings()),
-        "unproven.md": "\n".join(claims_page()),
+        "unproven.md": "\n".join(_claims()),
     }
 
 
@@ -142,7 +165,43 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 def _findings() -> Iterator[str]:
     yield from (_MADE, "", _FINDINGS)
     for title, rules in SECTIONS.items():
-        yield from (f"### {title}", "", as_table(rules), "")
+        yield from (f"### {title}", "", _rules(rules), "")
+
+
+def _rules(rules: Iterable[DoctorRule]) -> str:
+    rows = [f"| `{rule.code}` | {rule.symptom} | {rule.means} | `{rule.shown}` |" for rule in rules]
+    return "\n".join(["| code | what you see | what it means | command |", "|---|---|---|---|", *rows])
+
+
+def _claims() -> Iterator[str]:
+    yield _CLAIMS
+    for group in dict.fromkeys(claim.group for claim in CLAIMS):
+        yield from (f"## {group}", "", "| id | claim | what was done instead | tried by |", "|---|---|---|---|")
+        for claim in CLAIMS:
+            if claim.group == group:
+                way = "*prove*" if claim.proof else ""
+                yield f"| `{claim.id}` | {claim.sentence} | {claim.instead} | {way} |"
+        yield ""
+
+
+def with_table(page: str, platform: str) -> str:
+    """The page's text with the platform's table between its two marks. Raises ValueError where a mark is missing."""
+    head, began, remainder = page.partition(BEGIN)
+    _, end_mark, tail = remainder.partition(END)
+    if not (began and end_mark):
+        raise ValueError(
+            f"docs/get-started/{platform}.md lacks the marks {BEGIN!r} and {END!r} around its table of runtimes"
+        )
+    return "\n".join((f"{head}{BEGIN}", *_runtimes(platform), f"{END}{tail}"))
+
+
+def _runtimes(platform: str) -> Iterator[str]:
+    yield "| `--runtime` | Spark | Scala, and so the jar's | supported until | the listener there |"
+    yield "|---|---|---|---|---|"
+    for runtime in runtimes_of(platform):
+        name = f"`{runtime.name}`" + (" (default)" if runtime.is_default else "")
+        ends = f"[{runtime.ends or 'no day named'}]({runtime.source})"
+        yield f"| {name} | {runtime.spark} | {runtime.scala} | {ends} | {f'{runtime.proof}. {runtime.note}'.strip()} |"
 
 
 def main() -> None:
@@ -154,6 +213,8 @@ def main() -> None:
             path.unlink()
     for name, text in page_texts.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
+    for name, path in PLATFORM_PAGES.items():
+        path.write_text(with_table(path.read_text(encoding="utf-8"), name), encoding="utf-8")
 
 
 if __name__ == "__main__":
