@@ -268,7 +268,7 @@ def test_a_check_names_what_is_missing_changed_or_damaged(parts: Parts, tmp_path
             parts.storage.put_new(EVENTS, f"{blob}.json.gz", content)
     result = parts.run("report", "--check", str(tmp_path / "report.html"))
     assert result.exit_code == 3
-    assert sorted(result.output.split("\n")[1:-1]) == sorted(
+    assert sorted(map(str.strip, result.output.split("\n")[1:-1])) == sorted(
         [f"{first}: missing", f"{second}: not the bytes that were received", f"{third}: damaged"]
     )
 

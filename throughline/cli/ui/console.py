@@ -81,13 +81,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def listed(lines: Iterable[str], limit: int) -> None:
-    """Print at most so many lines (0: all), and how many are left out."""
+def listed(lines: Iterable[str], limit: int, option: str = "--most") -> None:
+    """Print at most so many lines (0: all), and how many are left out, which `option` shows."""
     known_lines = list(lines)
     for line in known_lines[: limit or None]:
         out.print(f"  {line}")
     if limit and len(known_lines) > limit:
-        out.print(f"  and {len(known_lines) - limit:,} more (--most)")
+        out.print(f"  and {len(known_lines) - limit:,} more ({option})")
 
 
 def left_out(number: int) -> str:

@@ -82,7 +82,7 @@ def plan(
     if as_json:
         print_json({**plan_as_json(document, classification_plan), "new_terms": list(lacking)})
     else:
-        show(document, wanted_rules, classification_plan, most=None if wide else _SHOWN)
+        show(document, wanted_rules, classification_plan, most=0 if wide else _SHOWN)
         if lacking:
             out.print(f"{counted(len(lacking), 'term')} to create: {plain(', '.join(lacking))}")
     if classification_plan.has_changes:

@@ -9,7 +9,7 @@ from shared.classifying.planning import ClassificationPlan
 from shared.governance.propagation import TagExplanation, TagState, remarks
 from shared.governance.rules import Rules, Term
 from shared.lineage.document import Edge, LineageDocument
-from throughline.cli.ui.console import note, out, plain
+from throughline.cli.ui.console import listed, note, out, plain
 
 
 def _counts(document: LineageDocument, classification_plan: ClassificationPlan) -> dict[str, dict[str, int]]:
@@ -30,15 +30,17 @@ def show(
     rules: Rules,
     classification_plan: ClassificationPlan,
     *,
-    most: int | None,
+    most: int,
     verbs: tuple[str, str] = ("to attach", "to take away"),
 ) -> None:
-    """Print a plan, at most so many marks of each kind (None: all), and the rules without an effect."""
+    """Print a plan, at most so many marks of each kind (0: all), and the rules without an effect."""
     for name, counts in _counts(document, classification_plan).items():
         text = ", ".join(f"{number:,} {state}" for state, number in counts.items())
         out.print(f"[bold]{plain(name)}[/]: {text}")
-    _list("[green]+[/]", classification_plan.attach, most)
-    _list("[red]-[/]", classification_plan.detach, most)
+    signs = {"[green]+[/]": tuple(classification_plan.attach), "[red]-[/]": classification_plan.detach}
+    for sign, marks in signs.items():
+        lines = (f"{sign} [bold]{plain(mark.name)}[/] {plain(mark.qualified_name)}" for mark in marks)
+        listed(lines, most, "--wide")
     out.print(f"{len(classification_plan.attach):,} {verbs[0]}, {len(classification_plan.detach):,} {verbs[1]}")
     reasons = {
         "on scanned assets, which are left alone: --onto-scanned includes them": classification_plan.scanned,
@@ -55,26 +57,18 @@ def show(
         note("unused", f"{rules.place}:{remark.line}: {remark.text}")
 
 
-def _list(sign: str, marks: Iterable[Mark], most: int | None) -> None:
-    listed = list(marks)
-    for mark in listed[:most]:
-        out.print(f"{sign} [bold]{plain(mark.name)}[/] {plain(mark.qualified_name)}")
-    if most is not None and len(listed) > most:
-        out.print(f"  … and {len(listed) - most:,} more: --wide lists all")
-
-
 _LISTS = ("attach", "detach", "joined", "left", "scanned", "others", "kept", "absent")
 
 
 def plan_as_json(document: LineageDocument, classification_plan: ClassificationPlan) -> dict[str, object]:
     """A plan as `--json` has it."""
 
-    def listed(marks: Iterable[Mark]) -> list[dict[str, str]]:
+    def documents(marks: Iterable[Mark]) -> list[dict[str, str]]:
         return [{str(mark.kind): mark.name, "type": mark.type, "qualified_name": mark.qualified_name} for mark in marks]
 
     return {
         "classifications": _counts(document, classification_plan),
-        **{name: listed(getattr(classification_plan, name)) for name in _LISTS},
+        **{name: documents(getattr(classification_plan, name)) for name in _LISTS},
     }
 
 

@@ -21,11 +21,6 @@ from throughline.products.reading import parse_promises, promises_of
 app = TeachingApp(help="Data contracts: what was promised, held to what runs have shown.")
 
 
-@app.callback()
-def _group() -> None:
-    pass
-
-
 def check(
     context: typer.Context,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Contracts; or data products and their contracts")],

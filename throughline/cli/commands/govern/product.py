@@ -30,11 +30,6 @@ _GO_ON = "What was done is on record: run the command again to go on"
 app = TeachingApp(help="Data products and contracts: assets in the catalog from before their first run.")
 
 
-@app.callback()
-def _group() -> None:
-    pass
-
-
 def apply(
     context: typer.Context,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Contracts; or data products and their contracts")],

@@ -26,7 +26,7 @@ from throughline.cli.commands.lineage.document_source import (
 )
 from throughline.cli.context.parsed_file import parsed_file
 from throughline.cli.context.target import HOME, Home, parts_if_any, parts_of
-from throughline.cli.ui.console import counted, fail, note, out, plain, reading_bars
+from throughline.cli.ui.console import counted, fail, listed, note, out, plain, reading_bars
 from throughline.cli.ui.options import PENDING, FromLake, Most, moment
 from throughline.cli.ui.writing import writing
 from throughline.evidence.building import of_classification, of_dataset, process_keys, rules_of_tag, with_processes
@@ -200,10 +200,7 @@ def _check(context: typer.Context, place: Path, most: int, home: Path) -> None:
             f"{difference.blob}: {difference.problem}"
             for difference in differences(parts.storage, evidence.events, progress)
         )
-    for problem in problems[: most or None]:
-        out.print(f"[red]{plain(problem)}[/]")
-    if most and len(problems) > most:
-        out.print(f"  and {len(problems) - most:,} more (--most)")
+    listed((f"[red]{plain(problem)}[/]" for problem in problems), most)
     if problems:
         raise typer.Exit(PENDING)
     out.print(

@@ -18,7 +18,7 @@ from shared.translation.process.identity import identify, name_process
 from throughline.cli.commands.local.send import Url, deliver, receiver
 from throughline.cli.context.target import HOME, Home, parts_if_any
 from throughline.cli.records.event_files import EventFound
-from throughline.cli.ui.console import counted, note, out, plain, tracked
+from throughline.cli.ui.console import counted, listed, note, out, plain, tracked
 from throughline.cli.ui.options import Key, Most
 from throughline.cli.ui.writing import writing
 from throughline.dbt.artifacts import read_project
@@ -74,11 +74,7 @@ def dbt(
     jobs = _not_reported(all_jobs, worker, tables, job_namespace) if worker else all_jobs
     _summary(all_jobs, jobs)
     if dry_run:
-        for job in jobs[: most or None]:
-            arrow = f" → {plain(job.writes)}" if job.writes else ""
-            out.print(f"  {job.kind.lower():<9} {plain(job.name)}: {plain(', '.join(job.reads))}{arrow}")
-        if most and len(jobs) > most:
-            out.print(f"  and {len(jobs) - most:,} more (--most)")
+        listed(map(_line, jobs), most)
         return
     events = [raw for job in jobs for raw in job.events]
     if save:
@@ -127,6 +123,11 @@ def _summary(all_jobs: Sequence[JobOfProject], jobs: Sequence[JobOfProject]) -> 
     left_out = sum(map(_is_model, all_jobs)) - sum(map(_is_model, jobs))
     if left_out:
         note("dbt-ol", f"{counted(left_out, 'model')} left out with all tests: their runs are reported already")
+
+
+def _line(job: JobOfProject) -> str:
+    arrow = f" → {plain(job.writes)}" if job.writes else ""
+    return f"{job.kind.lower():<9} {plain(job.name)}: {plain(', '.join(job.reads))}{arrow}"
 
 
 def _is_model(job: JobOfProject) -> bool:

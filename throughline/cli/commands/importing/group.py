@@ -7,10 +7,5 @@ from throughline.cli.ui.teaching import TeachingApp
 app = TeachingApp(help="Lineage that other tools have written down: as events, or to be replaced.")
 
 
-@app.callback()
-def _group() -> None:
-    pass
-
-
 app.add("dbt", dbt)
 app.add("purview", purview)

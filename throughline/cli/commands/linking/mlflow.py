@@ -24,11 +24,6 @@ _RUN_URI = "runs:/"
 app = TeachingApp(help="Lineage between data and what other systems made of it.")
 
 
-@app.callback()
-def _group() -> None:
-    pass
-
-
 def mlflow(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run that has ended, or runs:/ID")],
     *,
