@@ -32,11 +32,10 @@ from tests.support.processing import post, settle
 from tests.support.publishing import context_of
 from tests.support.scripted import ScriptedAnswer, scripted
 from throughline.cli.checks.catalog import check_catalog, check_connection
-from throughline.cli.checks.data import check_counts, check_storage, judge_counts
+from throughline.cli.checks.data import check_counts, check_settings, check_storage, judge_counts
 from throughline.cli.checks.findings import CheckResult
 from throughline.cli.checks.machine import check_machine
 from throughline.cli.checks.rules import SECTIONS
-from throughline.cli.checks.settings import check_settings
 from throughline.cli.checks.trial_run import findings
 from throughline.cli.checks.types import check_types
 from throughline.local.toolchain.java import JavaHome, JavaNeed, NoJavaError

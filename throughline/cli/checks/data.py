@@ -1,16 +1,20 @@
-"""Checks of storage and of the counts, from this machine."""
+"""Checks of storage, settings and the counts, from this machine."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from shared.errors import StorageForbidden, StorageUnavailable
+from shared.bootstrap import Worker
+from shared.errors import Misconfigured, StorageForbidden, StorageUnavailable
+from shared.records.control import settings_on_record
 from shared.reporting.status import Status, status
+from shared.settings.reading import differing
 from shared.storage.port import Storage
 from shared.storage_layout import CONTROL, EVENTS
 from shared.sweeping.closing import ClosingOptions
 from shared.sweeping.listing import SWEEP
 from throughline.cli.checks.findings import CheckResult, Places, bad, good
 from throughline.cli.checks.types import catalog_error
+from throughline.cli.context.effective_settings import recorded_text
 
 _BY_REFUSAL = {"AuthorizationFailure": "storage-network", "AuthorizationPermissionMismatch": "storage-role"}
 
@@ -111,3 +115,23 @@ def _in_progress(event_counts: Status) -> CheckResult:
         return bad("work-late", _IN_PROGRESS, f"{late}; {waiting_text}" if waiting_text else late)
     now = f"{event_counts.in_progress:,} events in progress" if event_counts.in_progress else ""
     return good(_IN_PROGRESS, "; ".join(filter(None, (now, waiting_text))) or "no event waits")
+
+
+_SUBJECT = "settings"
+
+
+def check_settings(parts: Worker) -> Iterator[CheckResult]:
+    """One finding. Raises StorageUnavailable."""
+    try:
+        settings = settings_on_record(parts.storage)
+        different = differing(settings.texts) if settings else ()
+    except Misconfigured as error:
+        yield bad("settings-unreadable", _SUBJECT, str(error))
+        return
+    if settings is None:
+        yield good(_SUBJECT, "none on record: the functions put theirs there when they start")
+    elif different:
+        names = tuple(difference.name for difference in different)
+        yield bad("settings-differ", _SUBJECT, "; ".join(map(str, different)), names=names)
+    else:
+        yield good(_SUBJECT, recorded_text(settings))

@@ -1,10 +1,15 @@
-"""Files of rules that a command is given."""
+"""Files of rules that a command is given; the option for a file of names."""
 
 from collections.abc import Callable, Iterable
 from os import PathLike
-from typing import TypeVar
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
 
 from shared.errors import Misconfigured
+from shared.naming.names import BUILT_IN, Names
+from shared.naming.user_rules import parse_names
 from shared.settings.kinds import file
 from throughline.cli.ui.console import fail
 
@@ -27,3 +32,13 @@ def parsed_files(paths: Iterable[str | PathLike[str]], parse: Callable[[str, str
         except (Misconfigured, ValueError) as error:
             problems.append(str(error))
     return fail("\n".join(problems), code=2) if problems else parsed
+
+
+TextFile = Annotated[
+    Path | None, typer.Option("--names", envvar="THROUGHLINE_NAMES", help="A file of naming rules", metavar="FILE")
+]
+
+
+def names_in(path: Path | None) -> Names:
+    """The naming rules of a file, or the built-in ones without it; ends the command with what is wrong in the file."""
+    return BUILT_IN if path is None else parsed_file(path, parse_names)

@@ -17,7 +17,7 @@ from shared.model import Asset
 from shared.naming.matching import rank
 from shared.naming.names import canonical
 from shared.telemetry.port import CALL, Act, Acts
-from throughline.cli.checks.azure.accounts import accounts_of
+from throughline.cli.checks.azure.deployed import accounts_of
 from throughline.cli.checks.azure.rights import is_closed
 from throughline.cli.checks.catalog import TRIAL
 from throughline.cli.prove.deployment import OWNER, uninterrupted

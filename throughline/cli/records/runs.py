@@ -1,4 +1,4 @@
-"""Options that choose runs, and errors for those that do not exist."""
+"""Options that choose runs, errors for those that do not exist, and which events write a data set that people name."""
 
 import shlex
 from datetime import date, timedelta
@@ -6,10 +6,13 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from shared.errors import Refused
 from shared.events.stored_runs import RunFilter
-from shared.openlineage.decoding import run_id_of
+from shared.openlineage.decoding import decode, run_id_of
+from shared.openlineage.wire import Dataset
 from shared.reading.reader import all_runs, wanted_events
 from shared.reporting.status import By, status
+from shared.rules_file import matcher
 from shared.storage.port import Storage
 from shared.texts import suggestion, visible
 from throughline.cli.ui.console import fail
@@ -59,3 +62,29 @@ def refuse_unknown_job(storage: Storage, glob: str) -> NoReturn:
     pattern = visible(shlex.quote(glob))
     ignored = f"`throughline events --ignored --job {pattern}` shows whether the receiver ignored its events"
     fail(f"no stored event has a job called {glob!r}.{suggestion(glob.strip('*'), names)} {ignored}")
+
+
+def writes(raw: bytes | None, name: str) -> bool:
+    """Whether the event in these bytes names this data set as an output: by its name, the end of its path, or a pattern
+    with `*` and `?`; also by its name in a catalog of tables. False for bytes that are no event.
+    """
+    try:
+        body = decode(raw or b"").body
+    except Refused:
+        return False
+    fits = matcher([name, f"*/{name.lstrip('/')}"])
+    return any(fits(spelled) for output in (body.outputs if body else None) or () for spelled in _names(output))
+
+
+def no_write_of(name: str) -> str:
+    """The sentence where no stored event writes it."""
+    return (
+        f"no stored event names {name!r} as an output. A file that pandas, open() or a shell writes is in no event,"
+        " because Spark sees no write"
+    )
+
+
+def _names(dataset: Dataset) -> tuple[str, ...]:
+    links = dataset.facets.symlinks.identifiers if dataset.facets and dataset.facets.symlinks else None
+    path = f"{dataset.namespace.rstrip('/')}/{dataset.name.lstrip('/')}".rstrip("/")
+    return (dataset.name, path, *(link.name for link in links or ()))

@@ -1,11 +1,11 @@
-"""Options that several commands have, each declared once."""
+"""Options that several commands have, each declared once, and what goes with them."""
 
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from throughline.cli.ui.console import fail
+from throughline.cli.ui.console import err, fail
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON")]
 Wide = Annotated[bool, typer.Option("--wide", help="Print all columns, each row on one line")]
@@ -56,3 +56,19 @@ def moment(text: str, option: str) -> datetime | None:
         return (parsed_time if parsed_time.tzinfo else parsed_time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):  # the latter: before the year 1 or after 9999 in UTC
         fail(f"{option} must be a time such as 2026-11-21 or 2026-11-21T13:00Z, not {text!r}", code=2)
+
+
+NOTHING_HALF_DONE = "Nothing is half done: run the command again, and it goes on with what is left"
+
+
+def refuse_json_without_plan(*, as_json: bool, plan: bool) -> None:
+    """End the command: only its plan has a JSON form."""
+    if as_json and not plan:
+        fail("--json prints a plan: add --plan, or leave out --json", code=2)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask, unless `yes`; ends the command with exit code 1 where the answer is no."""
+    if not yes and not typer.confirm(question, err=True):
+        err.print("nothing was done")
+        raise typer.Exit(1)

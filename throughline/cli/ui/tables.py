@@ -1,4 +1,4 @@
-"""Tables that can be read at 80 columns, and copied from: text is folded between words, and no name is broken."""
+"""Tables and facts that can be read at 80 columns, and copied from: text is folded between words, never in a name."""
 
 import textwrap
 from collections.abc import Collection, Sequence
@@ -103,3 +103,16 @@ def _longest_word(texts: Sequence[str]) -> int:
 def fold(text: str, width: int) -> list[str]:
     """A text in lines of at most `width`, broken between words; a longer word has a line of its own, which runs on."""
     return textwrap.wrap(text, max(width, 1), break_long_words=False, break_on_hyphens=False) or [""]
+
+
+_TITLE_WIDTH = 14
+_NARROWEST_VALUE = 20
+
+
+def print_fact(title: str, *values: str, style: str = "") -> None:
+    """Print values below one another beside their title, at a terminal folded between words."""
+    for value in values:
+        room = max(out.width - _TITLE_WIDTH - 1, _NARROWEST_VALUE)
+        for line in fold(visible(value), room) if out.is_terminal else [visible(value)]:
+            out.print(Text.assemble((f"{title:{_TITLE_WIDTH}} ", "bold"), (line, style)))
+            title = ""

@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from throughline.cli.checks.azure.accounts import accounts_of
 from throughline.cli.checks.azure.apps import FunctionApp, parts_of
-from throughline.cli.checks.azure.deployed import Deployed
+from throughline.cli.checks.azure.deployed import Deployed, accounts_of
 from throughline.cli.checks.azure.reading import ACTION_GROUPS, ALERT_RULES, COMPONENTS, get, listed, once
 from throughline.cli.checks.findings import CheckResult, bad, good
 from throughline.project import ROOT

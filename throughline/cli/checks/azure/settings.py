@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from throughline.cli.checks.azure.accounts import accounts_of
 from throughline.cli.checks.azure.apps import LINEAGE, FunctionApp, parts_of
-from throughline.cli.checks.azure.deployed import Deployed
+from throughline.cli.checks.azure.deployed import Deployed, accounts_of
 from throughline.cli.checks.azure.reading import WEB, listed
 from throughline.cli.checks.findings import CheckResult, bad, good
 from throughline.cli.deploy.azure_cli import AzureCliError

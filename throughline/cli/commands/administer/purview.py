@@ -14,8 +14,7 @@ from shared.errors import CatalogRefused
 from shared.texts import suggestion
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.ui.console import fail, note, out, plain
-from throughline.cli.ui.options import PENDING, Plan
-from throughline.cli.ui.removal import NOTHING_HALF_DONE
+from throughline.cli.ui.options import NOTHING_HALF_DONE, PENDING, Plan
 from throughline.cli.ui.teaching import TeachingApp
 
 _FORBIDDEN = 403

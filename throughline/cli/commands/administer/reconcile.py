@@ -13,8 +13,7 @@ from throughline.cli.records.processes import key_document
 from throughline.cli.records.published import publish_and_report
 from throughline.cli.ui.console import bar, counted, note, out, plain, print_json
 from throughline.cli.ui.interrupt import end_stopped, stopping
-from throughline.cli.ui.options import AsJson, Most, Plan
-from throughline.cli.ui.removal import NOTHING_HALF_DONE, refuse_json_without_plan
+from throughline.cli.ui.options import NOTHING_HALF_DONE, AsJson, Most, Plan, refuse_json_without_plan
 
 
 def reconcile(

@@ -11,11 +11,10 @@ from shared.bootstrap import Worker
 from shared.catalog.port import Types, apply_types
 from shared.naming.names import Names
 from shared.records.publish_queue import retry_refused
-from throughline.cli.context.names_file import TextFile, names_in
+from throughline.cli.context.parsed_file import TextFile, names_in
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.ui.console import counted, fail, note, out, plain, print_json
-from throughline.cli.ui.options import PENDING, AsJson
-from throughline.cli.ui.removal import NOTHING_HALF_DONE
+from throughline.cli.ui.options import NOTHING_HALF_DONE, PENDING, AsJson
 from throughline.cli.ui.teaching import TeachingApp
 
 app = TeachingApp(help="Compare the catalog's types with those that lineage needs, and create what it lacks.")

@@ -14,8 +14,7 @@ from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, reading_bars
 from throughline.cli.ui.interrupt import end_stopped, stopping
-from throughline.cli.ui.options import PENDING, AsJson, Most, Yes
-from throughline.cli.ui.removal import NOTHING_HALF_DONE, confirm
+from throughline.cli.ui.options import NOTHING_HALF_DONE, PENDING, AsJson, Most, Yes, confirm
 
 _SHOWN = 3
 

@@ -19,7 +19,7 @@ from throughline.cli.commands.lake.lake_session import ROOT, Cores, EngineOption
 from throughline.cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning
 from throughline.cli.commands.lake.rows import show_rows
 from throughline.cli.commands.lineage.document_source import marks_if_any
-from throughline.cli.context.names_file import TextFile, names_in
+from throughline.cli.context.parsed_file import TextFile, names_in
 from throughline.cli.context.target import HOME, Home, reported, target
 from throughline.cli.ui.console import bar, counted, fail, note, out, print_json
 from throughline.cli.ui.options import AsJson, Key, Plan, Wide, moment

@@ -17,7 +17,7 @@ from shared.records.asset_record import AssetRecord
 from throughline.cli.checks.types import in_words, mend, type_problem
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import fail
-from throughline.cli.ui.facts import print_fact
+from throughline.cli.ui.tables import print_fact
 
 Steps = Sequence[Sequence[Candidate]]
 

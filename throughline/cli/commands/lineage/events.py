@@ -14,8 +14,17 @@ from shared.reading.values import EventRecord
 from shared.reporting.ignored_events import find_ignored
 from shared.texts import visible
 from throughline.cli.context.target import HOME, Home, parts_of
-from throughline.cli.records.outputs import no_write_of, writes
-from throughline.cli.records.runs import Before, JobGlob, RunId, Since, known_run, refuse_unknown_job, wanted_runs
+from throughline.cli.records.runs import (
+    Before,
+    JobGlob,
+    RunId,
+    Since,
+    known_run,
+    no_write_of,
+    refuse_unknown_job,
+    wanted_runs,
+    writes,
+)
 from throughline.cli.ui.console import counted, fail, left_out, note, out, print_json, tracked
 from throughline.cli.ui.options import AsJson, Most, Wide
 from throughline.cli.ui.tables import print_table

@@ -11,12 +11,12 @@ from shared.naming.names import NamingExplanation, explain
 from shared.naming.stores.families import RunEnvironment
 from shared.naming.stores.services import split_names
 from throughline.cli.commands.lineage.catalog_matches import looked, looked_document, show_candidates
-from throughline.cli.context.names_file import TextFile, names_in
+from throughline.cli.context.parsed_file import TextFile, names_in
 from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.records.event_files import kind_of
 from throughline.cli.ui.console import fail, note, print_json
-from throughline.cli.ui.facts import print_fact
 from throughline.cli.ui.options import AsJson
+from throughline.cli.ui.tables import print_fact
 
 
 def explain_command(

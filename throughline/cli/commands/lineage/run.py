@@ -20,9 +20,8 @@ from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.dead_letters import ID_LENGTH
 from throughline.cli.records.runs import known_run, wanted_run
 from throughline.cli.ui.console import counted, out, plain, print_json, reading_bars
-from throughline.cli.ui.facts import print_fact
 from throughline.cli.ui.options import AsJson, Wide
-from throughline.cli.ui.tables import print_table
+from throughline.cli.ui.tables import print_fact, print_table
 
 
 def run(

@@ -9,7 +9,7 @@ from shared.records.states import EventState
 from shared.reporting.run_report import RunReport, run_report
 from shared.storage.port import Storage
 from shared.texts import visible
-from throughline.cli.records.outputs import no_write_of, writes
+from throughline.cli.records.runs import no_write_of, writes
 from throughline.cli.ui.console import counted, fail, left_out, out, print_json, reading_bars
 from throughline.cli.ui.tables import print_table
 

@@ -9,7 +9,7 @@ import typer
 
 from shared.translation.reference import History, translate_history
 from throughline.cli.commands.local.by_file import show_by_file
-from throughline.cli.context.names_file import TextFile, names_in
+from throughline.cli.context.parsed_file import TextFile, names_in
 from throughline.cli.records.event_files import EventFile, UnreadableFileError, files_of, read_file
 from throughline.cli.records.processes import process_document, process_tree
 from throughline.cli.ui.console import counted, fail, note, note_first, out, print_json, print_tree

@@ -18,7 +18,7 @@ from shared.bootstrap import assemble
 from shared.errors import Misconfigured
 from shared.records.control import check_layout, record_settings
 from shared.settings.reading import load
-from throughline.cli.context.names_file import TextFile, names_in
+from throughline.cli.context.parsed_file import TextFile, names_in
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.platforms.configuration import Installation, configuration
 from throughline.cli.ui.console import err, fail, note, out

@@ -16,10 +16,9 @@ from throughline.cli.checks.azure.deployed import Deployed, DeploymentQuery
 from throughline.cli.checks.azure.deployment import check_deployment
 from throughline.cli.checks.azure.settings import place_of
 from throughline.cli.checks.catalog import check_catalog, check_connection
-from throughline.cli.checks.data import check_counts, check_storage, forgetting
+from throughline.cli.checks.data import check_counts, check_settings, check_storage, forgetting
 from throughline.cli.checks.findings import CheckResult, CheckState, bad, unseen
 from throughline.cli.checks.machine import check_machine
-from throughline.cli.checks.settings import check_settings
 from throughline.cli.checks.trial_run import ARRIVAL, findings, sender_of
 from throughline.cli.checks.types import check_types
 from throughline.cli.context.target import HOME, Home, parts_of

@@ -27,8 +27,7 @@ from throughline.cli.prove.proving import ClaimResult, Proof, chosen
 from throughline.cli.prove.proving import prove as run_proofs
 from throughline.cli.ui.console import err, fail, out, plain
 from throughline.cli.ui.interrupt import INTERRUPTED
-from throughline.cli.ui.options import Environment, Subscription, Yes
-from throughline.cli.ui.removal import confirm
+from throughline.cli.ui.options import Environment, Subscription, Yes, confirm
 
 FORMAT = 1
 _STYLES = {Verdict.PROVED: "green", Verdict.REFUTED: "bold red", Verdict.NOT_RUN: "yellow"}
