@@ -33,11 +33,9 @@ from tests.support.upgrades import (
     sending,
     wait_until,
 )
-from throughline.cli.deploy.errors import DeployError
 from throughline.cli.deploy.packaging import read_package
-from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.progress import DeployError, PollLimits, Progress
 from throughline.cli.deploy.receiver import ROUTE, DeployedReceiver, ProbeAnswer, post_nothing
-from throughline.cli.deploy.waiting import PollLimits
 from throughline.local.world import World
 
 pytestmark = pytest.mark.e2e

@@ -20,14 +20,11 @@ import pytest
 from shared.versions import PACKAGE_FILE, PACKAGE_HEADER
 from tests.infra.azure_stand_in import AzureStandIn, Failure
 from throughline.cli.deploy.azure_cli import WEB_API, AzureCli, AzureCliError
-from throughline.cli.deploy.errors import DeployError
-from throughline.cli.deploy.lineage import deploy_lineage
 from throughline.cli.deploy.packaging import Package, checked, read_package
-from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.progress import DeployError, PollLimits, Progress
 from throughline.cli.deploy.receiver import ProbeAnswer, post_nothing
 from throughline.cli.deploy.target import OPTIONAL, Target, from_azd
-from throughline.cli.deploy.waiting import PollLimits
-from throughline.cli.deploy.worker import EXTENSION_KEY, deploy_worker
+from throughline.cli.deploy.worker import EXTENSION_KEY, deploy_lineage, deploy_worker
 
 ROOT = Path(__file__).parents[2]
 KEY = "key-of-production"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from throughline.cli.deploy.errors import DeployError
 from throughline.cli.deploy.packaging import build, find_python, read_package
-from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.progress import DeployError, Progress
 from throughline.package import Package
 
 ROOT = Path(__file__).parents[2]

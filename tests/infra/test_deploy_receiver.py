@@ -8,11 +8,9 @@ import pytest
 
 from tests.infra.test_deploy import NEW, OLD, package, target
 from tests.support.played_receiver import PRODUCTION, SLOT, PlayedReceiver
-from throughline.cli.deploy.errors import DeployError
 from throughline.cli.deploy.packaging import read_package
-from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.progress import DeployError, PollLimits, Progress
 from throughline.cli.deploy.receiver import DeployedReceiver, ProbeAnswer
-from throughline.cli.deploy.waiting import PollLimits
 
 SHORT_WAIT = PollLimits(seconds=0.2, pause=0.01)
 COPY = ["put key", "put key"]

@@ -11,8 +11,7 @@ import pytest
 from tests.infra.azure_stand_in import AzureStandIn
 from throughline.cli.deploy.azure_cli import AzureCli
 from throughline.cli.deploy.command import main
-from throughline.cli.deploy.errors import DeployError
-from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.progress import DeployError, Progress
 from throughline.cli.deploy.record import deploy_template, last_good
 
 CREATE = "deployment group create"

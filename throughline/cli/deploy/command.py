@@ -8,15 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from throughline.cli.deploy.azure_cli import AzureCli, AzureCliError, sender_token
-from throughline.cli.deploy.errors import DeployError
-from throughline.cli.deploy.lineage import deploy_lineage
 from throughline.cli.deploy.packaging import build, build_lineage, checked, lineage_beside
-from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.progress import DeployError, PollLimits, Progress
 from throughline.cli.deploy.receiver import ROUTE, DeployedReceiver, post_nothing
 from throughline.cli.deploy.record import deploy_template, last_good
 from throughline.cli.deploy.target import Target, from_azd, from_azure
-from throughline.cli.deploy.waiting import PollLimits
-from throughline.cli.deploy.worker import deploy_worker
+from throughline.cli.deploy.worker import deploy_lineage, deploy_worker
 
 PACKAGE = "THROUGHLINE_PACKAGE"
 """Names an archive to deploy, as --package does, where azd starts this: a pipeline deploys the one that it tested."""

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shared.versions import PACKAGE_FILE
-from throughline.cli.deploy.errors import DeployError
-from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.progress import DeployError, Progress
 from throughline.project import ROOT
 
 EVENT_GRID = "eventGrid"
@@ -34,26 +33,19 @@ def build(delivery: str, progress: Progress, *, root: Path = ROOT) -> Path:
 
     Raises DeployError with its output where that fails.
     """
-    python = find_python(root, progress)
-    with progress.step("make the package"):
-        _run(
-            [str(python), "-m", "throughline.package", "--delivery", delivery],
-            root,
-            "The package could not be made",
-        )
-    return root / "build/package/throughline.zip"
+    return _built("the package", "package", ("--delivery", delivery), progress, root)
 
 
 def build_lineage(progress: Progress, *, root: Path = ROOT) -> Path:
     """Make the package of the lineage page in the same way."""
+    return _built("the package of the lineage page", "package-lineage", ("--app", "lineage"), progress, root)
+
+
+def _built(subject: str, folder: str, options: tuple[str, ...], progress: Progress, root: Path) -> Path:
     python = find_python(root, progress)
-    with progress.step("make the package of the lineage page"):
-        _run(
-            [str(python), "-m", "throughline.package", "--app", "lineage"],
-            root,
-            "The package of the lineage page could not be made",
-        )
-    return root / "build/package-lineage/throughline.zip"
+    with progress.step(f"make {subject}"):
+        _run([str(python), "-m", "throughline.package", *options], root, f"{subject.capitalize()} could not be made")
+    return root / "build" / folder / "throughline.zip"
 
 
 def lineage_beside(archive: Path) -> Path:

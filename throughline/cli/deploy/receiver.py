@@ -18,12 +18,10 @@ from typing import Any
 
 from shared.versions import PACKAGE_HEADER
 from throughline.cli.deploy.azure_cli import Az
-from throughline.cli.deploy.errors import DeployError
 from throughline.cli.deploy.keys import ReceiverKeys
 from throughline.cli.deploy.packaging import Package
-from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.progress import DeployError, PollLimits, Progress, wait_until
 from throughline.cli.deploy.target import Target
-from throughline.cli.deploy.waiting import PollLimits, wait_until
 from throughline.project import ROOT
 
 ROUTE = "/api/v1/lineage"

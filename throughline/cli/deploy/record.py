@@ -14,8 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from throughline.cli.deploy.azure_cli import Az
-from throughline.cli.deploy.errors import DeployError
-from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.progress import DeployError, Progress
 from throughline.project import ROOT
 
 _OURS = "[?properties.parameters.environmentName && properties.parameters.purviewAccountName]"

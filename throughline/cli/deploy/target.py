@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from throughline.cli.deploy.errors import DeployError
+from throughline.cli.deploy.progress import DeployError
 from throughline.cli.deploy.record import DeploymentRecord
 
 DELIVERIES = ("eventGrid", "queue")

@@ -15,12 +15,10 @@ from shared.canary.hops import FAIL, canary_run
 from throughline.cli.checks.azure import rights
 from throughline.cli.checks.azure.apps import apps_of, parts_of
 from throughline.cli.checks.findings import collected
-from throughline.cli.deploy.errors import DeployError
-from throughline.cli.deploy.progress import Progress
+from throughline.cli.deploy.progress import DeployError, PollLimits, Progress
 from throughline.cli.deploy.receiver import ROUTE, DeployedReceiver, ProbeAnswer
 from throughline.cli.deploy.record import DeploymentRecord, template_words
 from throughline.cli.deploy.target import Target, from_azure
-from throughline.cli.deploy.waiting import PollLimits
 from throughline.cli.prove.evidence import Evidence, ProofContext, judged, not_run, refuted
 
 OWNER = "prove"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from shared.errors import CatalogRefused, Retry
 from throughline.cli.deploy.azure_cli import AzureCliError
-from throughline.cli.deploy.errors import DeployError
+from throughline.cli.deploy.progress import DeployError
 from throughline.cli.prove import catalog, deployment
 from throughline.cli.prove.claims import CLAIMS, Claim
 from throughline.cli.prove.evidence import Evidence, ProofContext, anonymous, not_run
