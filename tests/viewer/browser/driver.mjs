@@ -84,9 +84,10 @@ const commands = {
   },
   screenshot: ({ path }) => page.screenshot({ path }).then(() => null),
   script: ({ path }) => page.addScriptTag({ path: require.resolve(path) }).then(() => null),
-  axe: async () => {
+  axe: async ({ rules }) => {
     await page.evaluate(require("axe-core").source);
-    const violations = await page.evaluate("axe.run({ preload: false }).then((found) => found.violations)");
+    const options = JSON.stringify({ preload: false, ...(rules && { runOnly: rules }) });
+    const violations = await page.evaluate(`axe.run(${options}).then((found) => found.violations)`);
     return violations.map(({ id, impact, nodes, help }) => ({ id, impact, help, where: nodes.slice(0, 3).map((node) => node.html) }));
   },
   download: async ({ selector }) => {
