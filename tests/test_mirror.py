@@ -4,6 +4,7 @@
 """
 
 import ast
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -103,6 +104,11 @@ def test_each_module_has_a_test_that_one_can_find() -> None:
     modules = {path: source for path, source in sources.items() if len(ast.parse(source).body) > 1}
     pages = {**_texts("shared/**/README.md"), **_texts("throughline/**/README.md")}
     assert list(complaints(modules, _texts("tests/**/*.py"), pages)) == []
+
+
+def test_recorded_durations_are_of_tests_that_exist() -> None:
+    files = json.loads((ROOT / "tests/durations.json").read_text())
+    assert [file for file in files if not (ROOT / "tests" / file).is_file()] == []
 
 
 MODULES = dict.fromkeys(["shared/a/x.py", "shared/a/deep/y.py", "throughline/cli/commands/show.py", "shared/z.py"], "")
