@@ -118,8 +118,9 @@ def _decoded(events: Iterable[OneEvent | Path] | Path) -> Iterator[Event]:
     """The events, decoded. Raises InvalidEvent, which names the event by its number or by its place in the file."""
     if isinstance(events, str | bytes | Mapping):
         text = repr(events)
-        if isinstance(events, str) and os.path.isfile(events):  # noqa: PTH113 - Path raises for a text that is too long
-            raise ValueError(f"{text} is a file: translate(Path({text})) reads the events in it")
+        if isinstance(events, str) and os.path.exists(events):  # noqa: PTH110 - Path raises for a text that is too long
+            kind = "folder" if os.path.isdir(events) else "file"  # noqa: PTH112 - the same
+            raise ValueError(f"{text} is a {kind}: translate(Path({text})) reads the events in it")
         sentence = f"translate takes several events, or the Path of a file; put one event in a list: [{text:.40}…]"
         raise ValueError(sentence)  # noqa: TRY004 - the package's only error for a wrong argument
     try:

@@ -320,7 +320,7 @@ def test_replay_reports_its_work_and_writes_only_changes(run: Run, parts: Worker
         True,
         True,
     )
-    assert "    throughline:v1://n/app/file/o20\n" in run("replay", "--plan", "--run", run_id("r20")).stdout
+    assert "    throughline:v1://tests/app/file/o20\n" in run("replay", "--plan", "--run", run_id("r20")).stdout
     job_result = run("replay", "--job", "app.*")
     assert "catalog: 0 written, 0 removed, 2 unchanged" in job_result.output
     assert "1 application computed again" in run("replay", "--run", run_id("r20").upper()).output

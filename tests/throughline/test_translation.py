@@ -49,6 +49,9 @@ def test_the_name_of_a_file_as_text_says_how_to_read_the_file(tmp_path: Path, mo
     (tmp_path / "events.jsonl").touch()
     with pytest.raises(ValueError, match=r"'events.jsonl' is a file: translate\(Path\('events.jsonl'\)\)"):
         throughline.translate("events.jsonl")
+    (tmp_path / "events").mkdir()
+    with pytest.raises(ValueError, match=r"'events' is a folder: translate\(Path\('events'\)\)"):
+        throughline.translate("events")
 
 
 @pytest.mark.parametrize("events", ["gone.jsonl", "{}", b"{}", {"eventType": "START"}, "x" * 10_000, "\ud800", "\0"])

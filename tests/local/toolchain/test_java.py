@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java, parse_version
+from throughline.local.toolchain.certificates import VARIABLES
+from throughline.local.toolchain.java import JavaNeed, NoJavaError, find_java, main, parse_version
 from throughline.local.toolchain.versions import SPARK_3, SPARK_4
 
 OPENJDK_17 = """\
@@ -102,6 +103,17 @@ def test_without_java_on_the_machine_each_job_gets_its_java_from_pypi(pypi: Path
     java = find_java(need, {"PATH": ""}, build=pypi)
     assert (java.version, java.source) == (version, f"PyPI (build/java{version})")
     assert need.from_pypi == version
+
+
+def test_home_alone_is_printed_for_java_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "jdk", "17")))
+    monkeypatch.setattr("sys.argv", ["java", "--home"])
+    assert main() == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'jdk'}\n"
 
 
 def test_a_job_for_which_pypi_has_no_java_is_refused(pypi: Path) -> None:

