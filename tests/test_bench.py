@@ -14,7 +14,7 @@ from rich.console import Console
 
 from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
-from tests.bench import publish_missing
+from tests.bench import beside, publish_missing
 from tests.bench.__main__ import BENCHMARKS, main, run
 from tests.bench.costs import measure as measure_costs
 from tests.bench.day import Needs, simulate
@@ -117,6 +117,20 @@ def test_every_benchmark_reports_its_figures(tmp_path: Path, request: pytest.Fix
     assert states["dead"] == 0
     assert states["received"] >= world["events"] >= TINY.chain_events
     assert world["azurite"]["blobs"] == world["chain_azurite"]["blobs"]
+
+
+def test_another_commit_is_measured_beside_this_tree(
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the whole local world too with `--proofs` only."""
+    modes = ["process", "world"] if request.config.getoption("--proofs") else ["process"]
+    assert beside.main(["HEAD", "--rounds", "1", "--events", "12", "--modes", *modes]) == 0
+    output = capsys.readouterr().out
+    for row in ("events a second", "ms an event: azurite", "ms an event: functions", "all processes", "limit: events"):
+        lines = [line for line in output.splitlines() if row in line]
+        assert len(lines) >= len(modes)
+        assert all(float(line.split()[-1]) > 0 for line in lines), "the ratio of the last round"
+    assert re.search(r"put blob \d+\.\d\d, insert row \d", output)
 
 
 def test_a_ratio_is_the_median_of_the_rounds() -> None:

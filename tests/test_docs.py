@@ -83,6 +83,7 @@ PROOFS: dict[str, str] = {
     "make up": "tests/e2e/test_demo.py",
     "python -m tests.bench": "tests/test_bench.py",
     "python -m tests.synth": "tests/test_synth.py",
+    "python -m tests.bench.beside": "tests/test_bench.py",
     "python -m tests.bench.costs": "tests/test_bench.py",
     "python -m tests.bench.day": "tests/test_bench.py",
     "python -m tests.bench.logs": "tests/test_bench_logs.py",

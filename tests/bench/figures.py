@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+import psutil
 from rich.console import Console
 from rich.table import Table
 
@@ -98,6 +99,11 @@ class Rounds:
             details={"ratios": spread, **facts.pop("details", {})},
             **facts,
         )
+
+
+def children_cpu() -> float:
+    """The CPU seconds so far of all processes that this one has started, directly or not, and that still run."""
+    return sum(sum(process.cpu_times()[:2]) for process in psutil.Process().children(recursive=True))
 
 
 def percentile(values: Sequence[float], percent: int) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from tests.bench.figures import ROOT, Figure, Rounds, percentile
+from tests.bench.figures import ROOT, Figure, Rounds, children_cpu, percentile
 from tests.bench.fullness import fullness
 from tests.bench.replay import Item, Replay
 from tests.bench.sizes import Sizes, Steps
@@ -48,12 +48,16 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
             "http": (posted, host.url),
         }
 
-        def turns(clients: int, count: int, order: Iterable[str]) -> Iterator[tuple[str, Timings]]:
+        def turns(clients: int, count: int, order: Iterable[str]) -> Iterator[tuple[str, Timings, float]]:
             for side in order:
                 work, target = sides[side]
-                yield side, process.run(work, target, _take(events, count), clients)
+                items = _take(events, count)
+                began = children_cpu()
+                timings = process.run(work, target, items, clients)
+                yield side, timings, (children_cpu() - began) / count
 
         figures: list[Figure] = []
+        cpu_figures: list[Figure] = []
         for clients in sizes.receiver_clients:
             steps.doing(f"receiver, {clients} at once")
             list(turns(clients, _WARM_UP * clients, sides))
@@ -61,8 +65,8 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
             round_log = _Seen()
             for turn in range(sizes.receiver_rounds):
                 order = list(sides) if turn % 2 else reversed(sides)
-                for side, timings in turns(clients, count, order):
-                    round_log.add(side, timings)
+                for side, timings, cpu in turns(clients, count, order):
+                    round_log.add(side, timings, cpu)
                     steps.done()
             filled = fullness(connection)
             figures += [
@@ -71,7 +75,11 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
                     "in process", f"in process, {clients} at once", goal="", clients=clients, filled=filled
                 ),
             ]
-    return figures
+            cpu_figures += [
+                round_log.cpu_figure("http", f"request, {clients} at once", clients=clients),
+                round_log.cpu_figure("in process", f"in process, {clients} at once", clients=clients),
+            ]
+    return figures + cpu_figures
 
 
 @contextmanager
@@ -87,12 +95,25 @@ def _take(events: Iterator[Item], count: int) -> tuple[Item, ...]:
 
 @dataclass(slots=True)
 class _Seen:
-    """The timings of all rounds, by side."""
+    """The timings of all rounds, and the CPU seconds that all processes took for a request, by side."""
 
     rounds: dict[str, list[Timings]] = field(default_factory=dict)
+    cpu: dict[str, list[float]] = field(default_factory=dict)
 
-    def add(self, side: str, timings: Timings) -> None:
+    def add(self, side: str, timings: Timings, cpu: float) -> None:
         self.rounds.setdefault(side, []).append(timings)
+        self.cpu.setdefault(side, []).append(cpu)
+
+    def cpu_figure(self, side: str, name: str, *, clients: int) -> Figure:
+        """Return the ratio of each round's CPU for a request, which other load of the machine changes little."""
+        return Rounds(ours=self.cpu[side], others=self.cpu["bare"]).figure(
+            benchmark=NAME,
+            name=name,
+            scale=1000,
+            unit="ms CPU",
+            compared_with=f"{_BESIDE}: CPU of all processes",
+            sizes={"rounds": len(self.cpu[side]), "clients": clients},
+        )
 
     def figure(self, side: str, name: str, *, goal: str, clients: int, filled: dict[str, int]) -> Figure:
         """Return the ratio of each round's medians; the details have percentiles and rates of all rounds."""
