@@ -35,9 +35,9 @@ the same.
   after Ctrl-C.
 - **Output.** Results go to standard output, progress and errors to standard
   error. At a terminal of 80 columns tables fold text; a long name is never
-  broken, but gets a line of its own above its row. In a pipe, and with `--wide`,
-  which prints all columns, each row is one line. `--json` prints a document for
-  programs.
+  broken, but gets a line of its own above its row. In a pipe each row is one
+  line, as with `--wide`, which prints all columns. `--json` prints a document
+  for programs.
 """
 
 _FINDINGS = """\

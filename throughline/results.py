@@ -3,12 +3,16 @@
 Tuples are sorted, and free of duplicates where they stand for a set.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
 from shared.lineage.graph import AmbiguousNameError as AmbiguousError
 from shared.lineage.graph import UnknownNameError as UnknownError
 from shared.lineage.steps import Dataset, Lineage, Step
+from shared.texts import visible
 
 __all__ = [
     "AmbiguousError",
@@ -23,6 +27,13 @@ __all__ = [
     "Translation",
     "UnknownError",
 ]
+
+
+def _as_table(caption: str, titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table in HTML, whose texts are escaped."""
+    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(visible(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><caption>{escape(visible(caption))}</caption><tr>{head}</tr>{body}</table>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -69,6 +80,21 @@ class Process:
     columns: tuple[ColumnEdge, ...]
     end_not_seen: bool
 
+    def _repr_html_(self) -> str:
+        """For notebooks: a row for each column edge, or for each input where no column is known."""
+        names = {dataset.qualified_name: dataset.name for dataset in (*self.inputs, *self.outputs)}
+        rows = [
+            (
+                f"{names.get(edge.input.dataset, edge.input.dataset)}.{edge.input.column}",
+                edge.output.column or "(all rows)",
+                ", ".join((*map(str.lower, edge.steps), *(("masked",) if edge.masked else ()))),
+                "; ".join(edge.expressions),
+            )
+            for edge in self.columns
+        ] or [(dataset.name, "", "", "") for dataset in self.inputs]
+        caption = f"{self.name} ({', '.join(self.operations)})"
+        return _as_table(caption, ("from", "to", "how", "expression"), rows)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Run:
@@ -91,6 +117,13 @@ class Translation:
     processes: tuple[Process, ...]
     runs: tuple[Run, ...]
     ignored: dict[str, int]
+
+    def _repr_html_(self) -> str:
+        """For notebooks: its processes, and the runs by what became of them."""
+        runs = Counter((run.state, run.reason) for run in self.runs)
+        rows = [(f"{number:,}", *outcome) for outcome, number in sorted(runs.items())]
+        table = _as_table("runs", ("number", "state", "reason"), rows)
+        return "".join((*(process._repr_html_() for process in self.processes), table))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "contract.yaml": ("# ours\napiVersion: v3.0.2\nkind: DataContract\nid: orders\n", "a data contract"),
     "contract.json": ('{"kind": "DataContract", "id": "orders"}', "a data contract"),
     "product.yaml": ("apiVersion: v1.0.0\nkind: DataProduct\nid: sales\n", "a data product"),
+    "files.tar": (b"name".ljust(257, b"\0") + b"ustar\0", "a tar archive, and holds no OpenLineage events: unpack it"),
     "older.yaml": ("dataContractSpecification: 1.1.0\nid: orders\n", "a data contract"),
     "types.json": ('{"entityDefs": [{"name": "azure_sql_table"}]}', "a file of type definitions of Atlas"),
     "entities.json": ('{"entities": [{"typeName": "DataSet"}]}', "a file of entities of Atlas"),
@@ -109,7 +110,6 @@ NOT_JSON = {
     "job.py": (b'"""A job."""\n\nprint({"a": 1})\n', "a text without JSON"),
     "random.gz": (gzip.compress(bytes(range(256)) * 20), "a binary file"),
     "wrongly.gz": (bytes(range(256)) * 20, "a binary file"),
-    "files.tar": (b"name".ljust(257, b"\0") + b"ustar\0", "a tar archive"),
 }
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -34,6 +35,18 @@ def test_a_path_gives_the_same_as_its_events(tmp_path: Path) -> None:
     packed_path.write_bytes(gzip.compress(EVENTS.read_bytes()))
     for path in (EVENTS, array, packed_path):
         assert throughline.translate(path) == lineage
+
+
+def test_a_notebook_shows_a_table_of_the_columns() -> None:
+    """Names of others cannot be markup, and marks that act are shown as escapes."""
+    text = EVENTS.read_text().replace("email_hash", "<b>hash\u202e")
+    html = throughline.translate(text.splitlines())._repr_html_()
+    table = ET.fromstring(f"<all>{html}</all>")  # noqa: S314 - the text is ours
+    captions = [element.text for element in table.iter("caption")]
+    assert captions == ["customer_master → files/customer_master (insert)", "runs"]
+    rows = [[cell.text for cell in row] for row in table.iter("tr")]
+    assert ["customer.email", "<b>hash\\u202e", "transformation, masked", None] in rows
+    assert ["number", "state", "reason"] in rows
 
 
 def test_several_paths_and_events_are_taken_together(tmp_path: Path) -> None:
