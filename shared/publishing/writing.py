@@ -58,13 +58,13 @@ class CatalogWriter:
                 refused = self._write(call)
                 isolated += [refusal for refusal in refused if refusal.isolated]
                 errors += [refusal.error for refusal in refused]
-                again = [refusal.plan for refusal in refused if not refusal.isolated]
-                middle = (len(again) + 1) // 2
+                repeated_plans = [refusal.plan for refusal in refused if not refusal.isolated]
+                middle = (len(repeated_plans) + 1) // 2
                 if len(refused) < len(call):
                     are_all_refused = False
-                    pending.extend([[again]] if again else [])
-                elif len(again) > 1:
-                    pending.append([again[:middle], again[middle:]])
+                    pending.extend([[repeated_plans]] if repeated_plans else [])
+                elif len(repeated_plans) > 1:
+                    pending.append([repeated_plans[:middle], repeated_plans[middle:]])
             if are_all_refused and all(isinstance(error, CatalogUnavailable) for error in errors):
                 raise errors[0]
         return isolated
@@ -249,9 +249,11 @@ class CatalogWriter:
         """
         for plan in plans:
             note_writes(self.context, plan)
-        kept = [(plan, kept_entry(plan)) for plan in plans]
-        touched_columns = [key for plan, entry in kept if entry for key in report_columns(self.context, plan)]
-        self._end(kept, touched_columns, "unchanged")
+        plans_with_entries = [(plan, kept_entry(plan)) for plan in plans]
+        touched_columns = [
+            key for plan, entry in plans_with_entries if entry for key in report_columns(self.context, plan)
+        ]
+        self._end(plans_with_entries, touched_columns, "unchanged")
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.

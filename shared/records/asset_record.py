@@ -113,7 +113,7 @@ class AssetState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sentence(self) -> str:
         """The sentence for the catalog: dropped or renamed, and when; empty while the data set exists."""
-        changes = [(at, state in _ALIVE, state) for state, at in self.times.items() if state in _ALIVE | _LOSSES]
+        changes = [(time, state in _ALIVE, state) for state, time in self.times.items() if state in _ALIVE | _LOSSES]
         loss_time, is_alive, state = max(changes, default=(NEVER, True, ""))
         if is_alive:
             return ""
@@ -280,12 +280,12 @@ def merged_reports(key: AssetKey, reports: Iterable[ColumnReport]) -> AssetSchem
     by name counts. Pure.
     """
     reports = tuple(reports)
-    written = _by_process((name, report) for report in reports for name in report.writers)
-    read = _by_process((name, report) for report in reports for name in report.readers)
-    declared = reduce(or_, (report.declared for report in (*written, *read)), NOTHING_DECLARED)
+    of_writers = _by_process((name, report) for report in reports for name in report.writers)
+    of_readers = _by_process((name, report) for report in reports for name in report.readers)
+    declared = reduce(or_, (report.declared for report in (*of_writers, *of_readers)), NOTHING_DECLARED)
     return AssetSchema(
         qualified_name=key[1],
-        columns=_columns(written) or _columns(read),
+        columns=_columns(of_writers) or _columns(of_readers),
         declared=structs.replace(declared, tags=()),
     )
 

@@ -160,9 +160,11 @@ class PublishQueue:
         """
         if (self.paused and now < self.paused) or (self.held and is_selected is None):
             return ()
-        due = [entry for entry in self.entries if entry.due <= now and (not is_selected or is_selected(entry.target))]
+        entries = [
+            entry for entry in self.entries if entry.due <= now and (not is_selected or is_selected(entry.target))
+        ]
         turns, numbers = list[tuple[int, QueueEntry]](), Counter[str]()
-        for entry in sorted(due, key=lambda entry: (entry.since or entry.due, entry.target)):
+        for entry in sorted(entries, key=lambda entry: (entry.since or entry.due, entry.target)):
             turns.append((numbers[entry.sender], entry))
             numbers[entry.sender] += 1
         return tuple(entry for _, entry in sorted(turns, key=itemgetter(0)))
