@@ -255,12 +255,13 @@ shop:
 """
 
 
-def connection(tmp_path: Path, output: str) -> str:
+def connection(tmp_path: Path, output: str, **environment: str) -> str:
     project = tmp_path / "project"
     write(project / "target", manifest=manifest())
     (project / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
     (project / "profiles.yml").write_text(PROFILE.format(secret=SECRET, output=output))
-    return namespace_of(read_project(project), {"HOST": "db.example.org", "DBT_ENV_SECRET_HOST": SECRET})
+    variables = {"HOST": "db.example.org", "DBT_ENV_SECRET_HOST": SECRET, **environment}
+    return namespace_of(read_project(project), variables)
 
 
 @pytest.mark.parametrize(
@@ -303,6 +304,11 @@ def test_a_profile_that_names_no_place(tmp_path: Path, output: str, sentence: st
         connection(tmp_path, output)
     assert sentence in str(error.value)
     assert SECRET not in str(error.value)
+
+
+def test_a_target_that_the_profile_has_not(tmp_path: Path) -> None:
+    with pytest.raises(Misconfigured, match=r"profiles.yml: shop.outputs has no 'prod': give --target"):
+        connection(tmp_path, "type: duckdb", TARGET="prod")
 
 
 @pytest.mark.parametrize(
