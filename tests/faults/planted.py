@@ -212,7 +212,7 @@ MISTAKES: tuple[Mistake, ...] = (
         file=_SETTLING,
         original="            elif is_refused:\n",
         mistaken="            elif False:\n",
-        tests=("tests/shared/publishing/test_publish_queue.py",),
+        tests=("tests/shared/records/test_publish_queue.py",),
     ),
     Mistake(
         name="a publisher writes the ledger whoever has changed it",
