@@ -86,6 +86,7 @@ PROOFS: dict[str, str] = {
     "python -m tests.bench.beside": "tests/test_bench.py",
     "python -m tests.bench.costs": "tests/test_bench.py",
     "python -m tests.bench.day": "tests/test_bench.py",
+    "python -m tests.bench.latency": "tests/bench/latency.py",
     "python -m tests.bench.logs": "tests/test_bench_logs.py",
     "python -m tests.bench.month": "tests/test_bench.py",
     "python -m tests.bench.profiling": "tests/bench/profiling.py",
