@@ -2,26 +2,25 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import typer.main
 from typer.models import CommandInfo
 
-from throughline.cli.ui.signatures import signature
+from throughline.cli.ui.signatures import signature, summary
 from throughline.cli.ui.teaching import Command, TeachingApp, TeachingGroup
 
+_COMMANDS = "throughline.cli.commands."
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandRow:
-    """A command before it is loaded: its function or `TeachingApp` as `module:name`, and its first paragraph."""
+Panels = Mapping[str, Mapping[str, str]]
+"""Where the commands are below `_COMMANDS`, as `module:name` of a function or a `TeachingApp`: by the panel of the help
+and by the name of the command, in the order of the help.
+"""
 
-    place: str
-    summary: str
 
-    def load(self, name: str, panel: str) -> Any:
-        """Return the command, whose module is imported when it is called (`ui/signatures.py`)."""
-        return command_of(signature(*self.place.split(":")), name, panel)
+def load(place: str, name: str, panel: str) -> Any:
+    """The command at a place, whose module is imported when it is called (`ui/signatures.py`)."""
+    return command_of(signature(*f"{_COMMANDS}{place}".split(":")), name, panel)
 
 
 def command_of(value: TeachingApp | Callable[..., None], name: str, panel: str) -> Any:
@@ -34,39 +33,35 @@ def command_of(value: TeachingApp | Callable[..., None], name: str, panel: str) 
     return typer.main.get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode="rich")
 
 
-Panels = Mapping[str, Mapping[str, CommandRow]]
-"""The rows by the panel of the help and by the name, in the order of the help."""
-
-
 class _LoadedCommands(MutableMapping[str, Any]):
     """The commands by name; reading one loads it, once."""
 
     def __init__(self, panels: Panels) -> None:
-        self._rows = {name: (panel, row) for panel, rows in panels.items() for name, row in rows.items()}
+        self._places = {name: (place, panel) for panel, places in panels.items() for name, place in places.items()}
         self._commands: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._commands:
-            panel, row = self._rows[name]
-            self._commands[name] = row.load(name, panel)
+            place, panel = self._places[name]
+            self._commands[name] = load(place, name, panel)
         return self._commands[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
         self._commands[name] = command
 
     def __delitem__(self, name: str) -> None:
-        del self._rows[name]
+        del self._places[name]
         self._commands.pop(name, None)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
+        return iter(self._places)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._places)
 
 
 class LazyGroup(TeachingGroup):
-    """A group whose commands are the rows of `panels`."""
+    """A group whose commands are those of `panels`."""
 
     panels: ClassVar[Panels] = {}
 
@@ -75,11 +70,11 @@ class LazyGroup(TeachingGroup):
         self.commands = _LoadedCommands(self.panels)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help with the summaries of the rows, so that no command is loaded."""
+        """Print the help with the first paragraphs of the commands' own, for which none is loaded."""
         listing = copy.copy(self)
         listing.commands = {
-            name: Command(name=name, help=row.summary, rich_help_panel=panel)
-            for panel, rows in self.panels.items()
-            for name, row in rows.items()
+            name: Command(name=name, help=summary(*f"{_COMMANDS}{place}".split(":")), rich_help_panel=panel)
+            for panel, places in self.panels.items()
+            for name, place in places.items()
         }
         TeachingGroup.format_help(listing, ctx, formatter)

@@ -25,22 +25,37 @@ def signature(module: str, name: str) -> Any:
 
     A function that is called imports its module. Raises ImportError where the module or the name does not exist.
     """
-    if not module.startswith(_OURS):
+    statements, origin = _source(module) if module.startswith(_OURS) else (None, "")
+    if statements is None:
         return getattr(importlib.import_module(module), name)
-    spec = importlib.util.find_spec(module)
-    source = spec.loader.get_source(module) if spec and isinstance(spec.loader, SourceFileLoader) else None
-    if spec is None or source is None:  # installed without its source
-        return getattr(importlib.import_module(module), name)
-    needed = _needed(ast.parse(source).body, name)
+    needed = _needed(statements, name)
     if any(isinstance(statement, ast.ClassDef) for statement in needed):
         return getattr(importlib.import_module(module), name)  # a class must not exist twice
-    names = {"__name__": module, "__file__": spec.origin, _LATER: partial(_later, module)}
+    names = {"__name__": module, "__file__": origin, _LATER: partial(_later, module)}
     for statement in needed:
         if isinstance(statement, ast.ImportFrom) and statement.module:
             names |= {alias.asname or alias.name: signature(statement.module, alias.name) for alias in statement.names}
     others = [statement for statement in needed if not isinstance(statement, ast.ImportFrom)]
-    exec(compile(ast.Module(others, []), spec.origin or module, "exec"), names)  # noqa: S102 - our own source
+    exec(compile(ast.Module(others, []), origin, "exec"), names)  # noqa: S102 - our own source
     return names[name] if name in names else importlib.import_module(f"{module}.{name}")
+
+
+def summary(module: str, name: str) -> str:
+    """The first paragraph of a function's docstring, or of the `help` of an application, without loading either."""
+    for statement in _source(module)[0] or ():
+        match statement:
+            case ast.FunctionDef(name=function) if function == name:
+                return (ast.get_docstring(statement) or "").partition("\n\n")[0]
+            case ast.Assign(targets=[ast.Name(id=value)], value=ast.Call(keywords=keywords)) if value == name:
+                return str(next(ast.literal_eval(keyword.value) for keyword in keywords if keyword.arg == "help"))
+    return ""
+
+
+def _source(module: str) -> tuple[list[ast.stmt] | None, str]:
+    """The statements of a module and its path; no statements where it was installed without its source."""
+    spec = importlib.util.find_spec(module)
+    source = spec.loader.get_source(module) if spec and isinstance(spec.loader, SourceFileLoader) else None
+    return (ast.parse(source).body if source else None), (spec and spec.origin) or module
 
 
 def _needed(statements: Sequence[ast.stmt], name: str) -> list[ast.stmt]:
