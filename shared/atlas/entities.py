@@ -252,7 +252,7 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
         attributes=tuple(zip(PROCESS_ATTRIBUTES, attributes, strict=True)),
         inputs=tuple(referenced),
         outputs=tuple(outputs),
-        origin=tuple((word, value) for word in ORIGIN_WORDS if (value := getattr(process.origin, word))),
+        origin=tuple([(word, value) for word in ORIGIN_WORDS if (value := getattr(process.origin, word))]),
         owner=process.origin.declared.owner,
     )
 

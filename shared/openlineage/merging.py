@@ -175,7 +175,7 @@ def _of_job(
             processing_type = kind.processing_type or processing_type
     for facets in of_job:
         if (sql := facets.sql) and sql.query and sql.query != statement:
-            statement = min(statement, sql.query, key=_longest_first)
+            statement = min(statement, sql.query, key=_longest_first) if statement else sql.query
         source_code = facets.source_code_location or source_code
     if not processing_type and any(event.may_stream for event in events):
         integration, processing_type = integration or FLINK, STREAMING

@@ -292,7 +292,9 @@ Rule = Callable[[Context], Evaluated]
 
 def _text(node: Node, texts: Texts) -> Text | None:
     """What a named expression is made of."""
-    return texts.get(id_of(node) or ()) if kind(node) == "AttributeReference" else text_of(node, texts)
+    if kind(node) == "AttributeReference":
+        return texts.get(id_of(node) or ()) if texts else None
+    return text_of(node, texts)
 
 
 _COPIED = frozenset({COPY})

@@ -80,9 +80,10 @@ Id = tuple[int, ...]
 
 def id_of(node: Node) -> Id | None:
     """The id of a named expression; of a common expression (Spark 4) one number, as no column's."""
-    named, common = node.get("x"), node.get("id")
+    named = node.get("x")
     if isinstance(named, list):
         return tuple(named)
+    common = node.get("id")
     return (int(common.get("id", -1)),) if isinstance(common, dict) else None
 
 
