@@ -152,10 +152,9 @@ ROOMS: dict[str, Room] = {
         "throughline.lake.gold throughline.lake.pipeline throughline.lake.silver throughline.lake.submit "
         "throughline.lake.tables"
     ),
-    "throughline.lake.local_files": _room(),
-    "throughline.lake.engine_choice": _room("errors throughline.lake.local_files"),
+    "throughline.lake.engine_choice": _room("errors"),
     "throughline.lake.engine": _room(
-        "gc_tuning throughline.lake.engine_choice throughline.lake.local_files",
+        "gc_tuning throughline.lake.engine_choice",
         "msgspec numpy pandas pyarrow pyspark pysail",
     ),
     "throughline.lake.tables": _room("errors model openlineage translation throughline.lake.engine", "msgspec pyspark"),

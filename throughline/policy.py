@@ -47,8 +47,10 @@ def require(
         raise Misconfigured("no file of policies is named: give its path")
     rules = parse_policies(text_file.text, text_file.place)
     if lake is not None:
-        from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
-        from throughline.lake.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
+        from throughline.lake.gold.lineage_document import (  # noqa: PLC0415 - needs PySpark
+            document_of_lake,
+            quality_of_lake,
+        )
 
         document = document_of_lake(lake, expressions=True)
         facts = Facts(now=datetime.now(UTC), quality=quality_of_lake(lake))

@@ -48,7 +48,6 @@ LOADED_ROOMS = {
     "throughline.cli.ui.signatures",
     "throughline.cli.ui.teaching",
     "throughline.lake.engine_choice",
-    "throughline.lake.local_files",
 }
 """Modules of ours that the help of all commands needs: the table and what it is of, the settings, and modules that
 have a class which a signature names.

@@ -1,16 +1,17 @@
-"""Choose the engine of a run on one machine: Spark, or Sail, which starts at once and is quick with little data.
+"""Choose the engine of a run on one machine: Spark, or Sail, which starts at once and is quick with little data. List
+the files of a source there, as Hadoop does.
 
 Imports no PySpark, so that `--help` stays quick.
 """
 
 import importlib.util
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import quote
 
 from shared.errors import ThroughlineError
-from throughline.lake.local_files import files_below
 
 MAX_SAIL_BYTES = 64 * 1024 * 1024
 """The most bytes of new files, compressed, for which `auto` chooses Sail. Sail needs some 20 times as much memory, and
@@ -69,3 +70,28 @@ def _new_bytes(root: str, sources: Sequence[str]) -> int:
     since = progress_folder.stat().st_mtime if progress_folder.exists() else 0.0
     files = (status for source in sources for _, status in files_below(Path(source)))
     return sum(file.st_size for file in files if file.st_mtime >= since)
+
+
+def files_below(place: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """The files below a folder without those in hidden folders; of a file, itself; none where nothing is. Links are
+    followed, but no folder is listed again within itself. Raises OSError where a folder may not be listed.
+    """
+    if place.is_file():
+        yield str(place), place.stat()
+    elif place.is_dir():
+        yield from _below(str(place), frozenset())
+
+
+def _below(folder: str, upper_folders: frozenset[tuple[int, int]]) -> Iterator[tuple[str, os.stat_result]]:
+    """`upper_folders`: the device and number of each folder on the way to this one."""
+    folder_status = os.stat(folder)  # noqa: PTH116 - pathlib is slow for very many files
+    folder_key = (folder_status.st_dev, folder_status.st_ino)
+    if folder_key in upper_folders:
+        return
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                if not entry.name.startswith(("_", ".")):
+                    yield from _below(entry.path, upper_folders | {folder_key})
+            elif entry.is_file():
+                yield entry.path, entry.stat()

@@ -7,7 +7,7 @@ from time import monotonic
 
 from throughline.lake.bronze.event_files import LARGEST_EVENT
 from throughline.lake.bronze.ingestion import ingest
-from throughline.lake.engine.concurrency import together
+from throughline.lake.engine.port import together
 from throughline.lake.gold.coverage import write_coverage, write_schema_changes
 from throughline.lake.gold.current_lineage import add_all_up
 from throughline.lake.gold.impact import write_impact, write_tags

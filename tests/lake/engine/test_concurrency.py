@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.lake.files import OF_SPARK
-from throughline.lake.engine.concurrency import together
 from throughline.lake.engine.opening import engine_of
+from throughline.lake.engine.port import together
 
 pytestmark = OF_SPARK
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import merge
-from throughline.lake.silver import event_folding as thinning
-from throughline.lake.silver.event_folding import TooManyEventsError, thinned
+from throughline.lake.silver import run_merging as thinning
+from throughline.lake.silver.run_merging import TooManyEventsError, thinned
 
 LINES = (Path(__file__).parents[2] / "golden/spark35-ol1.53/reruns/events.jsonl").read_bytes().splitlines()
 BODIES = [event for event in map(decode, LINES) if event.body]

@@ -12,9 +12,7 @@ from throughline.lake.bronze.decoded_events import DECODER, kept
 from throughline.lake.bronze.event_files import LARGEST_EVENT, Broken, Read, Reader
 from throughline.lake.engine.arrow import BATCH_BYTES, stream
 from throughline.lake.engine.arrow_cells import Record, Row
-from throughline.lake.engine.concurrency import together
-from throughline.lake.engine.port import LISTING_TASKS_PER_CORE
-from throughline.lake.engine.unions import union_of
+from throughline.lake.engine.port import LISTING_TASKS_PER_CORE, together, union_of
 from throughline.lake.tables.declaration import struct
 from throughline.lake.tables.encoding import moment
 from throughline.lake.tables.lake import Lake

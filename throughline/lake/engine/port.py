@@ -1,9 +1,12 @@
-"""The port between the lake and the engine that runs its PySpark code."""
+"""The port between the lake and the engine that runs its PySpark code, and what every engine does alike."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from typing import Protocol, TypeVar
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 T = TypeVar("T")
@@ -54,3 +57,32 @@ class Engine(Protocol):
 
     def in_thread(self, work: Callable[[], T]) -> Callable[[], T]:
         """The same work, prepared to run in a thread of its own."""
+
+
+def union_of(*parts: DataFrame) -> DataFrame:
+    """All rows of the parts, with all their columns: null where a part lacks one. PySpark's own union with missing
+    columns fails on Sail, where such nulls have no type.
+    """
+    types = {name: type_name for part in parts for name, type_name in part.dtypes}
+
+    def whole(part: DataFrame) -> DataFrame:
+        known_columns = set(part.columns)
+        null = {
+            name: f.lit(None).cast(type_name).alias(name)
+            for name, type_name in types.items()
+            if name not in known_columns
+        }
+        return part.select(*(null.get(name, f.col(name)) for name in types))
+
+    return reduce(lambda upper_rows, lower_rows: upper_rows.unionByName(lower_rows), map(whole, parts))
+
+
+def together(engine: Engine, *works: Callable[[], T]) -> tuple[T, ...]:
+    """The result of each, in their order. Raises the first error in that order, or the exception that stopped the
+    waiting (Ctrl-C), but only after all have ended: none continues to write afterwards.
+
+    At most one of them may use `arrow.stream`: the rows per batch are a setting of the whole session.
+    """
+    with ThreadPoolExecutor(len(works)) as pool:
+        futures = [pool.submit(engine.in_thread(work)) for work in works]
+        return tuple(future.result() for future in futures)

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructField, StructType
 from pyspark.sql.window import Window
 
 from throughline.lake.engine.session import DELTA, Local
-from throughline.lake.local_files import files_below
+from throughline.lake.engine_choice import files_below
 
 T = TypeVar("T")
 

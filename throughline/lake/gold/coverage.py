@@ -8,7 +8,7 @@ from pyspark.sql.window import Window
 
 from shared.model import OPAQUE
 from shared.translation.run.facts import BY_PLAN, WITH_UPPER_BOUNDS
-from throughline.lake.engine.unions import union_of
+from throughline.lake.engine.port import union_of
 from throughline.lake.gold.current_lineage import linked_assets
 from throughline.lake.silver.quality import last_tests
 from throughline.lake.tables.lake import Lake

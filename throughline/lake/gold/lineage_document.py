@@ -1,11 +1,15 @@
-"""The document of lineage of the lake, with history."""
+"""The document of lineage of the lake, with history; results of quality tests and starts, as policies and messages need
+them beside it.
+"""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from shared.governance.checks.findings import QualityAssertion
 from shared.lineage.building import Interval, KnownProcess, document_of, intervals_of
 from shared.lineage.dataset_facts import ColumnChange, Failure, with_failures, with_schema_changes
 from shared.lineage.document import Health, LineageDocument
@@ -13,7 +17,7 @@ from shared.openlineage.selection import BY_SETTINGS, NO_WRITE
 from shared.translation.aggregate import ExcludedWrite, excluded_jobs
 from shared.translation.sql.statement_reader import redact
 from throughline.lake.gold.lineage_history import STEP_SEPARATOR
-from throughline.lake.silver.quality import failed_tests
+from throughline.lake.silver.quality import failed_tests, last_tests
 from throughline.lake.tables.encoding import moment, unpack_process, unpack_run
 from throughline.lake.tables.lake import Lake, LakeError
 from throughline.lake.tables.schemas import (
@@ -173,3 +177,32 @@ def _last_runs(lake: Lake) -> DataFrame:
     return last.join(failed, list(job), "left").select(
         "process", f.col("run_id").alias("last_run"), f.coalesce("failed", f.lit(False)).alias("failed")
     )
+
+
+def quality_of_lake(lake: Lake) -> Mapping[str, tuple[QualityAssertion, ...]]:
+    """The last result of each test, by the qualified name of its data set; empty where no event has had any."""
+    results_by_dataset: dict[str, list[QualityAssertion]] = {}
+    for row in last_tests(lake).orderBy("qualified_name", "column", "name").toLocalIterator():
+        quality_assertion = QualityAssertion(
+            name=row["name"], success=bool(row["success"]), column=row["column"], severity=row["severity"] or ""
+        )
+        results_by_dataset.setdefault(row["qualified_name"], []).append(quality_assertion)
+    return {name: tuple(tests) for name, tests in results_by_dataset.items()}
+
+
+MAX_STARTS = 2_000
+"""The last so many runs of a process count."""
+
+
+def starts_in(lake: Lake) -> Mapping[str, tuple[datetime, ...]]:
+    """By qualified name of the process: when its runs began, sorted."""
+    runs = lake.live(RUN_CONTRIBUTIONS).join(lake.live(CURRENT).select("process"), "process", "left_semi")
+    times = f.slice(f.sort_array(f.collect_set(f.unix_micros("first")), asc=False), 1, MAX_STARTS)
+    rows = runs.groupBy("process").agg(times.alias("times"))
+    return {row["process"]: tuple(moment(time) for time in reversed(row["times"])) for row in rows.toLocalIterator()}
+
+
+def newest_event(lake: Lake) -> datetime | None:
+    """The time of the last event in the lake; None without any. Of later times the lake knows nothing."""
+    row = lake.read(RUNS).agg(f.unix_micros(f.max("last")).alias("last")).head()
+    return None if row is None or row["last"] is None else moment(row["last"])

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.model import OPAQUE
-from throughline.lake.engine.concurrency import together
+from throughline.lake.engine.port import together
 from throughline.lake.silver.affected_runs import runs_nearby, runs_to_read, runs_to_translate
 from throughline.lake.silver.run_merging import NOT_TRANSLATED, merged_runs, touched_runs
 from throughline.lake.silver.staging_elimination import without_staging

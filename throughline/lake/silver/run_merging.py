@@ -1,12 +1,18 @@
-"""Events -> runs: the core merges the events of each touched run, one run after the other."""
+"""Events -> runs: the core merges the events of each touched run, one run after the other.
+
+A run with very many events is held in little memory: they are folded again and again while they come.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from shared.errors import Refused
+from shared.openlineage.decoding import Event
+from shared.openlineage.merging import fold
 from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import STREAMING
 from shared.translation.run.application import NO_APPLICATION_FACTS, application_facts_of
@@ -15,11 +21,35 @@ from shared.translation.run.translate import names_no_source
 from throughline.lake.bronze.decoded_events import contents, event_of
 from throughline.lake.engine.arrow import grouped, stream
 from throughline.lake.engine.arrow_cells import Record, Row
-from throughline.lake.silver.event_folding import TooManyEventsError, thinned
 from throughline.lake.tables.declaration import columns, struct
 from throughline.lake.tables.encoding import pack
 from throughline.lake.tables.lake import Lake
 from throughline.lake.tables.schemas import EVENTS, RUNS
+
+FEW = 256
+"""So many events of a run are held as they are."""
+
+MOST = 20_000
+"""Events of a run that differ in what counts. A run with more is no job's: a worker must not die of it."""
+
+
+class TooManyEventsError(Exception):
+    """A run has more different events than a worker may hold."""
+
+
+def thinned(events: Iterable[Event]) -> list[Event]:
+    """Events of one run that merge to the same as these. Raises TooManyEventsError."""
+    coming = iter(events)
+    kept_events: tuple[Event, ...] = ()
+    while True:
+        step = max(FEW, len(kept_events))
+        waiting = list(islice(coming, step))
+        if len(waiting) < step:
+            return [*kept_events, *waiting]
+        kept_events = fold((*kept_events, *waiting))
+        if len(kept_events) > MOST:
+            raise TooManyEventsError(f"more than {MOST} events of one run that differ")
+
 
 UNUSABLE = (Refused, RecursionError, ValueError, TypeError, LookupError, ArithmeticError, TooManyEventsError)
 """What the core raises for events that no rule foresees: the run is unusable, and the others go on."""

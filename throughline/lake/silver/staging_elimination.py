@@ -11,8 +11,7 @@ from shared.translation.run.application import LifecycleEvents
 from shared.translation.staging_elimination import StagingResult, eliminate_staging
 from throughline.lake.engine.arrow import grouped, stream
 from throughline.lake.engine.arrow_cells import Record, Row
-from throughline.lake.engine.port import Engine
-from throughline.lake.engine.unions import union_of
+from throughline.lake.engine.port import Engine, union_of
 from throughline.lake.tables.declaration import columns, struct
 from throughline.lake.tables.encoding import assets, contribution_of, edges, pack, unpack_lifecycle_events
 from throughline.lake.tables.schemas import CONTRIBUTIONS

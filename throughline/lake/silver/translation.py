@@ -32,8 +32,7 @@ from shared.translation.run.columns import merge_plan
 from shared.translation.run.translate import batch_of, names_no_source
 from throughline.lake.engine.arrow import following, stream
 from throughline.lake.engine.arrow_cells import Record, Row
-from throughline.lake.engine.port import Engine
-from throughline.lake.engine.unions import union_of
+from throughline.lake.engine.port import Engine, union_of
 from throughline.lake.silver.run_merging import UNUSABLE, reason_of
 from throughline.lake.silver.stream_batches import Batches
 from throughline.lake.silver.translation_cache import MAX_CACHED_BYTES, TranslationCache

@@ -106,7 +106,9 @@ def judged_lineage(context: typer.Context, home: Path, lake: str) -> Judged:
 
 def judged_lake(lake: "Lake") -> Judged:
     """What policies are checked against, of an opened lake."""
-    from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
-    from throughline.lake.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
+    from throughline.lake.gold.lineage_document import (  # noqa: PLC0415 - needs PySpark
+        document_of_lake,
+        quality_of_lake,
+    )
 
     return document_of_lake(lake, expressions=True), Facts(now=datetime.now(UTC), quality=quality_of_lake(lake))

@@ -128,9 +128,12 @@ def _policies(parts: Worker) -> Rules | None:
 def _lake(root: str, policies: Rules | None, read_catalog: ReadCatalog) -> Snapshot:
     """The snapshot of a lake. What is overdue, is so at the time of its last event: it knows nothing later."""
     with opened_lake(root, engine=EngineName.auto) as lake_session:
-        from throughline.lake.gold.lineage_document import document_of_lake  # noqa: PLC0415 - needs PySpark
-        from throughline.lake.gold.quality_facts import quality_of_lake  # noqa: PLC0415 - the same
-        from throughline.lake.gold.starts import newest_event, starts_in  # noqa: PLC0415 - the same
+        from throughline.lake.gold.lineage_document import (  # noqa: PLC0415 - needs PySpark
+            document_of_lake,
+            newest_event,
+            quality_of_lake,
+            starts_in,
+        )
 
         now = newest_event(lake_session)
         late = (overdue(process, starts, now) for process, starts in starts_in(lake_session).items()) if now else ()
