@@ -111,13 +111,13 @@ _LONGEST_LINE = 100_000
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """A tree that is never cut: rich's own ignores `soft_wrap`, and cuts each line at the width."""
+    """A tree that is never cut, and in which no name is broken: rich's own ignores `soft_wrap`, and cuts at the width."""
 
     tree: Tree
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        least = Measurement.get(console, options.update(width=_LONGEST_LINE), self.tree).minimum  # no name is broken
-        width = max(options.max_width, least) if console.is_terminal else _LONGEST_LINE
+        least_width = Measurement.get(console, options.update(width=_LONGEST_LINE), self.tree).minimum
+        width = max(options.max_width, least_width) if console.is_terminal else _LONGEST_LINE
         yield from console.render(self.tree, options.update(width=width, no_wrap=False, overflow="fold"))
 
 

@@ -36,23 +36,23 @@ def print_table(
     at_right = [title in numbers for title in cells[0]]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     is_folded = out.is_terminal and not wide
-    lifted: tuple[int, ...] = ()
+    line_columns: tuple[int, ...] = ()
     if is_folded:
-        lifted, widths = _fitted(cells, at_right, widths, out.width)
-    indent = " " * INDENT if lifted else ""
-    kept = [column for column in range(column_count) if column not in lifted]
-    above: list[str] = []
+        line_columns, widths = _fitted(cells, at_right, widths, out.width)
+    indent = " " * INDENT if line_columns else ""
+    row_columns = [column for column in range(column_count) if column not in line_columns]
+    names_above: list[str] = []
     for row, sentences in zip_longest(cells, ((), *notes), fillvalue=()):
         style = "bold" if row is cells[0] else ""
-        names = [row[column] for column in lifted]
-        for name in names if names != above else ():
+        names = [row[column] for column in line_columns]
+        for name in names if names != names_above else ():
             out.print(Text(name, style=style))
-        above = names
-        folds = [fold(row[column], widths[column]) if is_folded else [row[column]] for column in kept]
+        names_above = names
+        folds = [fold(row[column], widths[column]) if is_folded else [row[column]] for column in row_columns]
         for pieces in zip_longest(*folds, fillvalue=""):
             aligned = [
                 piece.rjust(widths[column]) if at_right[column] else piece.ljust(widths[column])
-                for piece, column in zip(pieces, kept, strict=True)
+                for piece, column in zip(pieces, row_columns, strict=True)
             ]
             out.print(Text(indent + (" " * _GAP).join(aligned).rstrip(), style=style))
         for sentence in sentences:
@@ -67,33 +67,34 @@ def _fitted(
     longest words, the widest first; then the column with the longest word goes, until the others fit.
     """
     columns = [*zip(*cells, strict=True)]
-    least = [
+    least_widths = [
         max(
             _longest_word([column[0]] if is_number else column),
             max(map(len, column[1:]), default=0) if is_number else min(width, _NARROWEST),
         )
         for column, is_number, width in zip(columns, at_right, widths, strict=True)
     ]
-    lifted: tuple[int, ...] = ()
-    kept = list(range(len(at_right)))
+    line_columns: tuple[int, ...] = ()
+    row_columns = list(range(len(at_right)))
 
     def excess(column_widths: Sequence[int]) -> int:
-        return sum(column_widths[column] + _GAP for column in kept) - _GAP + (INDENT if lifted else 0) - room
+        width = sum(column_widths[column] + _GAP for column in row_columns) - _GAP
+        return width + (INDENT if line_columns else 0) - room
 
-    while excess(least) > 0:
-        texts = [column for column in kept if not at_right[column]]
-        if not texts or len(kept) == 1:
+    while excess(least_widths) > 0:
+        texts = [column for column in row_columns if not at_right[column]]
+        if not texts or len(row_columns) == 1:
             break
-        lifted = tuple(sorted((*lifted, max(texts, key=least.__getitem__))))
-        kept = [column for column in kept if column not in lifted]
-    fitted = list(widths)
-    while excess(fitted) > 0:
-        shrinkable = [column for column in kept if fitted[column] > least[column]]
+        line_columns = tuple(sorted((*line_columns, max(texts, key=least_widths.__getitem__))))
+        row_columns = [column for column in row_columns if column not in line_columns]
+    fitted_widths = list(widths)
+    while excess(fitted_widths) > 0:
+        shrinkable = [column for column in row_columns if fitted_widths[column] > least_widths[column]]
         if not shrinkable:
             break
-        widest = max(shrinkable, key=lambda column: (at_right[column], fitted[column]))
-        fitted[widest] = least[widest] if at_right[widest] else fitted[widest] - 1
-    return lifted, fitted
+        widest = max(shrinkable, key=lambda column: (at_right[column], fitted_widths[column]))
+        fitted_widths[widest] = least_widths[widest] if at_right[widest] else fitted_widths[widest] - 1
+    return line_columns, fitted_widths
 
 
 def _longest_word(texts: Sequence[str]) -> int:
