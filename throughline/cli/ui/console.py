@@ -111,7 +111,7 @@ _LONGEST_LINE = 100_000
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """A tree that is never cut, and in which no name is broken: rich's own ignores `soft_wrap`, and cuts at the width."""
+    """A tree that is never cut, and no name in it broken: rich's own ignores `soft_wrap`, and cuts at the width."""
 
     tree: Tree
 
