@@ -20,7 +20,7 @@ from tests.bench.sizes import Sizes, Steps
 
 NAME = "decode"
 _BESIDE = "orjson.loads of the same bytes"
-_PLANS = "-plan/"
+PLANS = "-plan/"
 """Stands in the names of the captures that have Spark's plans too."""
 _GOAL = "<= 12"
 _GOALS = {"without plans": "<= 2", "with plans": "<= 4"}
@@ -53,7 +53,7 @@ def measure(sizes: Sizes, steps: Steps) -> list[Figure]:
     ]
     groups: dict[str, list[Family]] = {}
     for family in sample:
-        groups.setdefault("with plans" if _PLANS in family.name else "without plans", []).append(family)
+        groups.setdefault("with plans" if PLANS in family.name else "without plans", []).append(family)
     events, size = _amounts(sample)
     return [
         *figures,
@@ -140,14 +140,18 @@ def chain(family: Family) -> object:
     return [process_entity(process) for process in history.processes]
 
 
-def _run_by_run(family: Family) -> object:
-    """Translate each run alone, as the parser does, up to the entities for the catalog."""
+def runs_of(events: Iterable[Event]) -> list[list[Event]]:
+    """The events by run."""
     runs: dict[str, list[Event]] = {}
-    for raw in family.events:
-        event = decode(raw)
+    for event in events:
         if event.body:
             runs.setdefault(event.run_id, []).append(event)
-    lineages = (translate(merge_run(events)) for events in runs.values())
+    return list(runs.values())
+
+
+def _run_by_run(family: Family) -> object:
+    """Translate each run alone, as the parser does, up to the entities for the catalog."""
+    lineages = (translate(merge_run(events)) for events in runs_of(map(decode, family.events)))
     return [
         process_entity(process)
         for lineage in lineages

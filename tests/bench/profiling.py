@@ -1,30 +1,45 @@
-"""`python -m tests.bench.profiling {decode,receiver,parser}`: profile one thread of this process.
+"""`python -m tests.bench.profiling {decode,stages,receiver,parser}`: profile one thread of this process.
 
+`stages` shows what each stage of the core costs, run by run, of the captures with Spark's plans and of the others. It
+times each stage alone, on all runs of a capture; the stages of a run one after the other find less in the processor's
+caches.
 `parser` receives and processes one event after the other, and publishes after each application, as the functions do
 when many runs end at once. It also counts the calls to storage and catalog, which take most of the time.
 """
 
 import argparse
 import cProfile
+import gc
 import pstats
 import sys
-from collections import Counter
-from collections.abc import Callable
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
+import orjson
 from rich.console import Console
 from rich.table import Table
 
+from shared.atlas.entities import process_entity
 from shared.bootstrap import Worker, assemble
+from shared.gc_tuning import tune_gc
 from shared.ingest.receiver import Receiver
+from shared.model import RunLineage
+from shared.openlineage.decoding import decode
+from shared.openlineage.merging import merge
+from shared.openlineage.wire import RunEvent
 from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
 from shared.storage_layout import stored_from_blob
-from tests.bench.decode import chain
+from shared.translation.run.columns import merge_run
+from shared.translation.run.translate import translate
+from tests.bench.decode import PLANS, chain, runs_of
 from tests.bench.figures import ROOT
-from tests.bench.replay import Replay, families
+from tests.bench.replay import Family, Replay, families
 from throughline.local.azurite import Azurite
 from throughline.local.catalog.server import CatalogServer
 
@@ -53,11 +68,14 @@ class Counting:
 def main() -> int:
     """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.profiling", description=__doc__)
-    parser.add_argument("what", choices=["decode", "receiver", "parser"])
+    parser.add_argument("what", choices=["decode", "stages", "receiver", "parser"])
     parser.add_argument("--events", type=int, default=_EVENTS, help="how many events receiver and parser get")
     parser.add_argument("--sort", choices=["tottime", "cumtime"], default="tottime")
     parser.add_argument("--lines", type=int, default=_LINES)
     options = parser.parse_args()
+    if options.what == "stages":
+        _stages()
+        return 0
     profile = cProfile.Profile()
     if options.what == "decode":
         _decode(profile)
@@ -71,6 +89,63 @@ def _decode(profile: cProfile.Profile) -> None:
     for _ in range(_PASSES):
         for family in families():
             profile.runcall(chain, family)
+
+
+_ROUNDS = 5
+_BYTES = 300_000
+"""What a round reads of each capture, by repeating it."""
+
+_read = msgspec.json.Decoder(RunEvent).decode
+
+
+def _stages() -> None:
+    """Show what each stage costs, and their sum."""
+    tune_gc()
+    for with_plans in (False, True):
+        captures = [family for family in families() if (PLANS in family.name) == with_plans]
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for family in captures:
+            works, times = _works(family), max(1, _BYTES // family.size)
+            rounds = [[_seconds(function, values, times) for _, function, values in works] for _ in range(_ROUNDS)]
+            for (name, *_), durations in zip(works, zip(*rounds, strict=True), strict=True):
+                seconds[name] += min(durations)
+        seconds["plans"] = seconds["merge, plans"] - seconds["merge"]
+        seconds["sum"] = sum(seconds[name] for name in ("decode", "merge, plans", "translate", "entities"))
+        table = Table(
+            "stage", "us/event", "of orjson.loads", box=None, title=f"{'with' * with_plans or 'without'} plans"
+        )
+        events = sum(len(family.events) for family in captures)
+        for name, duration in seconds.items():
+            table.add_row(name, f"{duration / events * 1e6:.2f}", f"{duration / seconds['orjson.loads']:.2f}")
+        Console(highlight=False).print(table)
+
+
+def _works(family: Family) -> list[tuple[str, Callable[[Any], object], Sequence[Any]]]:
+    """The stages of a capture, each with the values that the one before it gave."""
+    events = [decode(raw) for raw in family.events]
+    whole = [raw for raw, event in zip(family.events, events, strict=True) if event.body and not event.omitted]
+    runs = runs_of(events)
+    merged = [merge_run(run) for run in runs]
+    lineages = [lineage for lineage in map(translate, merged) if isinstance(lineage, RunLineage)]
+    processes = [process for lineage in lineages for process in lineage.processes]
+    return [
+        ("orjson.loads", orjson.loads, family.events),
+        ("msgspec, of valid events", _read, whole),
+        ("decode", decode, family.events),
+        ("merge", merge, runs),
+        ("merge, plans", merge_run, runs),
+        ("translate", translate, merged),
+        ("entities", process_entity, processes),
+    ]
+
+
+def _seconds(function: Callable[[Any], object], values: Sequence[Any], times: int) -> float:
+    """CPU seconds of one repetition: the mean over `times`."""
+    gc.collect()
+    start = time.process_time()
+    for _ in range(times):
+        [function(value) for value in values]  # kept until all are done, as the benchmark keeps what `orjson` gives
+    return (time.process_time() - start) / times
 
 
 def _pipeline(profile: cProfile.Profile, *, events: int, parse: bool) -> None:
