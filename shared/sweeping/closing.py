@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from types import MappingProxyType
 
 from msgspec import structs
@@ -123,6 +123,7 @@ class _Archiving:
         self._blocked = {letter.place.run_id for letter in self._letters if letter.place}
         self._discarded = {letter.digest for letter in letters if letter.discarded}
         self._entry = cache(partial(ledger_entry, storage))
+        self._in_progress = cache(partial(_in_progress, storage))
         self._applications: dict[str, dict[str, RunRecord]] = {}
         self._running: dict[tuple[str, str], tuple[str, str]] = {}
 
@@ -293,18 +294,18 @@ class _Archiving:
             return record.verdict.value, record.reason
         processes = {process for process, _ in record.contents}
         stand_in_processes = frozenset[str]().union(*(stand_ins.get(process, frozenset()) for process in processes))
-        if not self._in_progress.isdisjoint(processes | stand_in_processes):
+        if not self._in_progress().isdisjoint(processes | stand_in_processes):
             return None
         entries = [self._entry(process) for process in sorted(stand_in_processes)]
         if any(entry.state is LedgerState.WRITTEN for entry in entries):
             return EventState.PUBLISHED.value, ""
         return EventState.SKIPPED.value, min((entry.why for entry in entries if entry.why), default=NO_PROCESS)
 
-    @cached_property
-    def _in_progress(self) -> frozenset[str]:
-        """The processes that are to be published, or held back by shadow mode."""
-        shadowed = (row.key for row in self._storage.partition(SHADOW, QUEUE_PARTITION))
-        return pending_targets(self._storage) | frozenset(shadowed)
+
+def _in_progress(storage: Storage) -> frozenset[str]:
+    """The processes that are to be published, or held back by shadow mode."""
+    shadowed = (row.key for row in storage.partition(SHADOW, QUEUE_PARTITION))
+    return pending_targets(storage) | frozenset(shadowed)
 
 
 def _parts(runs: list[str]) -> Iterator[list[str]]:

@@ -21,7 +21,7 @@ Subscription = Annotated[
 Environment = Annotated[
     str, typer.Option(metavar="NAME", help="The parameter environmentName, if the group holds several environments")
 ]
-Most = Annotated[int, typer.Option(min=0, metavar="N", help="List at most N; 0 lists all")]
+ListLimit = Annotated[int, typer.Option(min=0, metavar="N", help="List at most N; 0 lists all")]
 
 
 def _key(text: str) -> str:

@@ -14,8 +14,8 @@ from functools import cache, partial, wraps
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
-_OURS = ("shared.", "throughline.")
-_LATER = "__later__"
+_PACKAGES = ("shared.", "throughline.")
+_DECORATOR = "__later__"
 """The decorator of functions whose bodies were left out."""
 
 
@@ -25,18 +25,18 @@ def signature(module: str, name: str) -> Any:
 
     A function that is called imports its module. Raises ImportError where the module or the name does not exist.
     """
-    statements, origin = _source(module) if module.startswith(_OURS) else (None, "")
+    statements, origin = _source(module) if module.startswith(_PACKAGES) else (None, "")
     if statements is None:
         return getattr(importlib.import_module(module), name)
     needed = _needed(statements, name)
     if any(isinstance(statement, ast.ClassDef) for statement in needed):
         return getattr(importlib.import_module(module), name)  # a class must not exist twice
-    names = {"__name__": module, "__file__": origin, _LATER: partial(_later, module)}
+    names = {"__name__": module, "__file__": origin, _DECORATOR: partial(_later, module)}
     for statement in needed:
         if isinstance(statement, ast.ImportFrom) and statement.module:
             names |= {alias.asname or alias.name: signature(statement.module, alias.name) for alias in statement.names}
-    others = [statement for statement in needed if not isinstance(statement, ast.ImportFrom)]
-    exec(compile(ast.Module(others, []), origin, "exec"), names)  # noqa: S102 - our own source
+    bindings = [statement for statement in needed if not isinstance(statement, ast.ImportFrom)]
+    exec(compile(ast.Module(bindings, []), origin, "exec"), names)  # noqa: S102 - our own source
     return names[name] if name in names else importlib.import_module(f"{module}.{name}")
 
 
@@ -60,23 +60,23 @@ def _source(module: str) -> tuple[list[ast.stmt] | None, str]:
 
 def _needed(statements: Sequence[ast.stmt], name: str) -> list[ast.stmt]:
     """The statements that bind a name, and those that they need themselves, in their order and reduced to that."""
-    names, kept = {name}, dict[int, ast.stmt]()
+    names, selection = {name}, dict[int, ast.stmt]()
     while True:
-        more = {
+        additions = {
             place: _reduced(statement)
             for place, statement in enumerate(statements)
-            if place not in kept and not names.isdisjoint(_bound(statement))
+            if place not in selection and not names.isdisjoint(_bound(statement))
         }
-        if not more:
+        if not additions:
             break
-        kept |= more
+        selection |= additions
         names.update(
-            node.id for statement in more.values() for node in ast.walk(statement) if isinstance(node, ast.Name)
+            node.id for statement in additions.values() for node in ast.walk(statement) if isinstance(node, ast.Name)
         )
-    for statement in kept.values():
+    for statement in selection.values():
         if isinstance(statement, ast.Import | ast.ImportFrom):
             statement.names = [alias for alias in statement.names if (alias.asname or alias.name) in names]
-    return [statement for _, statement in sorted(kept.items())]
+    return [statement for _, statement in sorted(selection.items())]
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _reduced(statement: ast.stmt) -> ast.stmt:
     """A function without what it returns and does, its docstring apart; an annotated name without its annotation."""
     if isinstance(statement, ast.FunctionDef):
         body: list[ast.stmt] = statement.body[:1] if ast.get_docstring(statement, clean=False) else [ast.Pass()]
-        decorators = [*statement.decorator_list, ast.Name(_LATER, ast.Load())]
+        decorators = [*statement.decorator_list, ast.Name(_DECORATOR, ast.Load())]
         function = ast.FunctionDef(statement.name, statement.args, body, decorators)
         return ast.fix_missing_locations(ast.copy_location(function, statement))
     if isinstance(statement, ast.AnnAssign) and statement.value is not None:

@@ -12,7 +12,15 @@ from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, tracked
 from throughline.cli.ui.interrupt import end_stopped, stopping
-from throughline.cli.ui.options import NOTHING_HALF_DONE, AsJson, Most, Plan, Yes, confirm, refuse_json_without_plan
+from throughline.cli.ui.options import (
+    NOTHING_HALF_DONE,
+    AsJson,
+    ListLimit,
+    Plan,
+    Yes,
+    confirm,
+    refuse_json_without_plan,
+)
 
 
 def purge(
@@ -20,7 +28,7 @@ def purge(
     *,
     plan: Plan = False,
     yes: Yes = False,
-    most: Most = 50,
+    most: ListLimit = 50,
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:

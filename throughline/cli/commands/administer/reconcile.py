@@ -13,11 +13,11 @@ from throughline.cli.records.processes import key_document
 from throughline.cli.records.published import publish_and_report
 from throughline.cli.ui.console import bar, counted, note, out, plain, print_json
 from throughline.cli.ui.interrupt import end_stopped, stopping
-from throughline.cli.ui.options import NOTHING_HALF_DONE, AsJson, Most, Plan, refuse_json_without_plan
+from throughline.cli.ui.options import NOTHING_HALF_DONE, AsJson, ListLimit, Plan, refuse_json_without_plan
 
 
 def reconcile(
-    context: typer.Context, *, plan: Plan = False, most: Most = 50, as_json: AsJson = False, home: Home = HOME
+    context: typer.Context, *, plan: Plan = False, most: ListLimit = 50, as_json: AsJson = False, home: Home = HOME
 ) -> None:
     """Look up all placeholders in the catalog again, and move their lineage to assets that a scan has found since.
 

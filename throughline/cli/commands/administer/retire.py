@@ -17,7 +17,15 @@ from throughline.cli.records.processes import key_document
 from throughline.cli.records.published import publish_and_report
 from throughline.cli.ui.console import bar, counted, listed, note, out, plain, print_json, tracked
 from throughline.cli.ui.interrupt import end_stopped, stopping
-from throughline.cli.ui.options import NOTHING_HALF_DONE, AsJson, Most, Plan, Yes, confirm, refuse_json_without_plan
+from throughline.cli.ui.options import (
+    NOTHING_HALF_DONE,
+    AsJson,
+    ListLimit,
+    Plan,
+    Yes,
+    confirm,
+    refuse_json_without_plan,
+)
 
 
 def retire(
@@ -29,7 +37,7 @@ def retire(
     ] = 90,
     plan: Plan = False,
     yes: Yes = False,
-    most: Most = 50,
+    most: ListLimit = 50,
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:

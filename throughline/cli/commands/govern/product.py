@@ -16,7 +16,7 @@ from throughline.cli.context.parsed_file import parsed_files
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json
-from throughline.cli.ui.options import PENDING, AsJson, Most, Plan, refuse_json_without_plan
+from throughline.cli.ui.options import PENDING, AsJson, ListLimit, Plan, refuse_json_without_plan
 from throughline.cli.ui.teaching import TeachingApp
 from throughline.contracts.reading import Contract
 from throughline.products.naming import PromisedAsset, promised_assets, twice_promised
@@ -39,7 +39,7 @@ def apply(
         bool, typer.Option("--onto-scanned", help="Glossary terms also on assets that scans of the catalog found")
     ] = False,
     plan: Plan = False,
-    most: Most = 50,
+    most: ListLimit = 50,
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:

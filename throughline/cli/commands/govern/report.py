@@ -27,7 +27,7 @@ from throughline.cli.commands.lineage.document_source import (
 from throughline.cli.context.parsed_file import parsed_file
 from throughline.cli.context.target import HOME, Home, parts_if_any, parts_of
 from throughline.cli.ui.console import counted, fail, listed, note, out, plain, reading_bars
-from throughline.cli.ui.options import PENDING, FromLake, Most, moment
+from throughline.cli.ui.options import PENDING, FromLake, ListLimit, moment
 from throughline.cli.ui.writing import writing
 from throughline.evidence.building import of_classification, of_dataset, process_keys, rules_of_tag, with_processes
 from throughline.evidence.events import differences, events_of_processes
@@ -58,7 +58,7 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Check a page of --html: are its events stored as they were received?"),
     ] = None,
-    most: Most = 50,
+    most: ListLimit = 50,
     home: Home = HOME,
 ) -> None:
     """Write down for an auditor where a class of data came from and went, what masks it, and what is not known.

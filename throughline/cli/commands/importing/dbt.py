@@ -19,7 +19,7 @@ from throughline.cli.commands.local.send import Url, deliver, receiver
 from throughline.cli.context.target import HOME, Home, parts_if_any
 from throughline.cli.records.event_files import EventFound
 from throughline.cli.ui.console import counted, listed, note, out, plain, tracked
-from throughline.cli.ui.options import Key, Most
+from throughline.cli.ui.options import Key, ListLimit
 from throughline.cli.ui.writing import writing
 from throughline.dbt.artifacts import read_project
 from throughline.dbt.connection import namespace_of
@@ -48,7 +48,7 @@ def dbt(
         Path | None, typer.Option(metavar="FILE", help="Save the events instead, gzipped if the name ends in .gz")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the jobs that would be sent")] = False,
-    most: Most = 50,
+    most: ListLimit = 50,
     home: Home = HOME,
 ) -> None:
     """Send the lineage in dbt's own files to a receiver: models, snapshots, tests, exposures, with columns.

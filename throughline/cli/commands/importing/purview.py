@@ -14,7 +14,7 @@ from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json, reading_bars
 from throughline.cli.ui.interrupt import end_stopped, stopping
-from throughline.cli.ui.options import NOTHING_HALF_DONE, PENDING, AsJson, Most, Yes, confirm
+from throughline.cli.ui.options import NOTHING_HALF_DONE, PENDING, AsJson, ListLimit, Yes, confirm
 
 _SHOWN = 3
 
@@ -28,7 +28,7 @@ def purview(
     ] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Remove what is covered from the catalog")] = False,
     yes: Yes = False,
-    most: Most = 50,
+    most: ListLimit = 50,
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:

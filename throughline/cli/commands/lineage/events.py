@@ -26,7 +26,7 @@ from throughline.cli.records.runs import (
     writes,
 )
 from throughline.cli.ui.console import counted, fail, left_out, note, out, print_json, tracked
-from throughline.cli.ui.options import AsJson, Most, Wide
+from throughline.cli.ui.options import AsJson, ListLimit, Wide
 from throughline.cli.ui.tables import print_table
 from throughline.cli.ui.writing import writing
 
@@ -52,7 +52,7 @@ def events(
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Save the events as JSON lines, gzipped if the name ends in .gz")
     ] = None,
-    most: Most = 50,
+    most: ListLimit = 50,
     wide: Wide = False,
     as_json: AsJson = False,
     home: Home = HOME,

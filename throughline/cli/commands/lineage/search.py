@@ -14,7 +14,7 @@ from shared.texts import suggestion
 from throughline.cli.commands.lineage.document_source import lineage_document
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import counted, fail, note, print_json
-from throughline.cli.ui.options import AsJson, FromLake, Most, Wide
+from throughline.cli.ui.options import AsJson, FromLake, ListLimit, Wide
 from throughline.cli.ui.tables import print_table
 
 _MOST = 40
@@ -84,7 +84,7 @@ def search(
         ),
     ] = False,
     lake: FromLake = "",
-    most: Most = _MOST,
+    most: ListLimit = _MOST,
     wide: Wide = False,
     as_json: AsJson = False,
     home: Home = HOME,

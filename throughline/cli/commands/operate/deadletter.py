@@ -18,7 +18,7 @@ from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.dead_letters import ID_LENGTH, in_lines, letter_document, pretty, replayed_line, unpacked
 from throughline.cli.records.published import publish_and_report
 from throughline.cli.ui.console import fail, left_out, note, out, print_json, tracked
-from throughline.cli.ui.options import AsJson, Most
+from throughline.cli.ui.options import AsJson, ListLimit
 from throughline.cli.ui.teaching import TeachingApp
 
 app = TeachingApp(help="List events that can't be used, show why, replay or discard them.")
@@ -36,7 +36,7 @@ def list_letters(
     *,
     reason: Reason = "",
     discarded: Annotated[bool, typer.Option("--discarded", help="List discarded dead letters instead")] = False,
-    most: Most = 50,
+    most: ListLimit = 50,
     as_json: AsJson = False,
     home: Home = HOME,
 ) -> None:

@@ -9,12 +9,12 @@ from shared.texts import visible
 from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import left_out, out, plain, print_json
-from throughline.cli.ui.options import AsJson, Most
+from throughline.cli.ui.options import AsJson, ListLimit
 
 _COLOURS = {ShadowAction.WRITE: "green", ShadowAction.REMOVE: "red", ShadowAction.DESCRIBE: "cyan"}
 
 
-def shadow(context: typer.Context, *, most: Most = 50, as_json: AsJson = False, home: Home = HOME) -> None:
+def shadow(context: typer.Context, *, most: ListLimit = 50, as_json: AsJson = False, home: Home = HOME) -> None:
     """List the catalog writes that shadow mode holds back.
 
     Shadow mode (THROUGHLINE_SHADOW=true) runs everything except catalog writes. After it is set to false, the functions
