@@ -170,6 +170,7 @@ def test_a_training_run_of_mlflow_is_linked_and_its_tags_point_to_the_lineage(
     from mlflow.entities import Dataset, DatasetInput  # noqa: PLC0415 - the same
 
     uri = (tmp_path / "mlruns").as_uri()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)  # a registry in files looks there, whatever its client says
     client = MlflowClient(tracking_uri=uri)
     run = client.create_run(client.create_experiment("churn training")).info.run_id
     source = json.dumps({"path": "/lake/churn/features"})
