@@ -83,7 +83,7 @@ class Draft:
         """Put in what a run changed of data sets as a whole."""
         for key, (asset, changes) in by_asset.items():
             changes_so_far = self.assets.get(key) or AssetChanges(asset=asset)
-            self.assets[key] = changes_so_far.changed(run_id, tuple(sorted(changes)))
+            self.assets[key] = changes_so_far.changed(run_id, asset, tuple(sorted(changes)))
             self.changed_assets.add(key)
 
     def note_tests(self, by_asset: Mapping[Asset, tuple[QualityTest, ...]]) -> None:

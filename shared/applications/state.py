@@ -91,7 +91,7 @@ class AssetChange(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 class AssetChanges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What runs of an application changed of a data set as a whole: by run, and by earlier ones (`folded`); and the
-    last results of its quality `tests`.
+    last results of its quality `tests`. `asset`: as the latest of these runs names it.
     """
 
     asset: Asset
@@ -105,15 +105,16 @@ class AssetChanges(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         changes = sorted((*self.folded, *(change for changes in self.by_run.values() for change in changes)))
         return tuple(sorted({change.state: change for change in changes}.values()))
 
-    def changed(self, run_id: str, changes: tuple[AssetChange, ...]) -> "AssetChanges":
-        """With the changes of a run; of too many runs the oldest is folded."""
+    def changed(self, run_id: str, asset: Asset, changes: tuple[AssetChange, ...]) -> "AssetChanges":
+        """With the changes of a run, and the asset as it names it; of too many runs the oldest is folded."""
         by_run = {**self.by_run, run_id: changes}
+        runs = sorted(by_run, key=lambda run: (by_run[run][-1].time, run))
+        asset = asset if runs[-1] == run_id else self.asset
         if len(by_run) <= MAX_CHANGES:
-            return msgspec.structs.replace(self, by_run=by_run)
-        oldest = min(by_run, key=lambda run: (by_run[run][-1].time, run))
-        folded = sorted((*self.folded, *by_run.pop(oldest)))
+            return msgspec.structs.replace(self, asset=asset, by_run=by_run)
+        folded = sorted((*self.folded, *by_run.pop(runs[0])))
         latest = {change.state: change for change in folded}
-        return msgspec.structs.replace(self, by_run=by_run, folded=tuple(sorted(latest.values())))
+        return msgspec.structs.replace(self, asset=asset, by_run=by_run, folded=tuple(sorted(latest.values())))
 
     def without(self, run_id: str) -> "AssetChanges":
         """Without the changes of a run; it stays, also with none, so that the publisher sees that they went."""

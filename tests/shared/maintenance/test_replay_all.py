@@ -122,7 +122,7 @@ def compute_all(runtime: Runtime, storage: Any = None) -> None:
 
 
 @pytest.mark.parametrize("archived", [False, True])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [*range(10), 32])
 def test_the_same_rows_from_nothing(seed: int, archived: bool) -> None:
     runtime = lived(seed, archived=archived)
     storage, catalog = runtime.storage, dict(runtime.catalog.processes)
