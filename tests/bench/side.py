@@ -174,7 +174,8 @@ def _parse(parts: Any, queue: "SimpleQueue[str | None]") -> None:
             continue
         if marked:
             own = publisher(context=parts)
-            parts.publisher.run(own.publish_marks if _NEW else own.publish)
+            publish = partial(own.publish, looks=False) if _NEW else own.publish
+            parts.publisher.run(getattr(own, "publish_marks", publish))  # so called before that parameter
 
 
 if __name__ == "__main__":

@@ -264,7 +264,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a run is closed before its processes are published",
         file=_CLOSING,
-        original="        if not self._in_progress.isdisjoint(processes | stand_in_processes):\n",
+        original="        if not self._in_progress().isdisjoint(processes | stand_in_processes):\n",
         mistaken="        if False:\n",
         tests=("tests/shared/sweeping/test_closing.py",),
     ),
