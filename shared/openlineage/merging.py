@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from operator import attrgetter, eq, itemgetter
+from operator import attrgetter, eq
 from typing import Any
 
 import msgspec
@@ -38,7 +38,7 @@ from shared.openlineage.wire import (
     RunEvent,
     SchemaField,
     SourceCodeLocation,
-    Symlinks,
+    Symlink,
 )
 
 END_STRENGTH: Mapping[str | None, int] = {None: 0, "COMPLETE": 1, "ABORT": 2, "FAIL": 3}
@@ -162,9 +162,9 @@ def _job_of(bodies: Sequence[RunEvent]) -> Job:
 def _of_job(
     events: Iterable[Event], of_job: Sequence[JobFacets], of_listener: int
 ) -> tuple[str, str, str, str, SourceCodeLocation]:
-    """Integration, job type and processing type: of each the newest that is not empty; the longest statement; and the
-    latest place of its code. Only the first `of_listener` say what kind of job it is, if there are any; without them
-    Flink's checkpoints do.
+    """Integration, job type and processing type: of each the newest that is not empty; the longest statement, of
+    equally long ones the first in order; and the latest place of its code. Only the first `of_listener` say what kind
+    of job it is, if there are any; without them Flink's checkpoints do.
     """
     source_code = NO_SOURCE_CODE
     integration = job_type = processing_type = statement = ""
@@ -175,7 +175,7 @@ def _of_job(
             processing_type = kind.processing_type or processing_type
     for facets in of_job:
         if (sql := facets.sql) and sql.query and sql.query != statement:
-            statement = min(statement, sql.query, key=_longest_first) if statement else sql.query
+            statement = min(statement, sql.query, key=lambda text: (-len(text), text)) if statement else sql.query
         source_code = facets.source_code_location or source_code
     if not processing_type and any(event.may_stream for event in events):
         integration, processing_type = integration or FLINK, STREAMING
@@ -278,11 +278,6 @@ def _listeners_first(events: list[Event]) -> list[Event]:
     return [*ordered(event for event in events if id(event) not in ids), *ordered(with_plan)]
 
 
-def _longest_first(statement: str) -> tuple[int, str]:
-    """Sort key of statements: the longest counts, of equally long ones the first in order."""
-    return -len(statement), statement
-
-
 def _datasets(datasets: Iterable[Dataset]) -> tuple[MergedDataset, ...]:
     """One value for each namespace and name, sorted."""
     grouped: dict[DatasetKey, list[DatasetFacets]] = {}
@@ -300,7 +295,7 @@ def _datasets(datasets: Iterable[Dataset]) -> tuple[MergedDataset, ...]:
 
 def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
     """One pass: most runs are small, so the work done for each data set dominates."""
-    links: list[Symlinks] = []
+    links: list[Symlink] = []
     lineages: list[ColumnLineage] = []
     columns: Sequence[SchemaField] = ()
     states: set[tuple[str, DatasetKey | None]] = set()
@@ -309,8 +304,8 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
     by_dbt = False
     declaring: list[DatasetFacets] = []
     for facets in all_facets:
-        if (symlinks := facets.symlinks) and symlinks not in links:
-            links.append(symlinks)
+        if facets.symlinks:
+            links += facets.symlinks.identifiers or ()
         if (lineage := facets.column_lineage) and lineage not in lineages:
             lineages.append(lineage)
         if (schema := facets.dataset_schema) and schema.fields:
@@ -330,7 +325,7 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
     return MergedDataset(
         namespace=key[0],
         name=key[1],
-        symlinks=_links(links) if links else (),
+        symlinks=tuple(sorted({(link.namespace, link.name) for link in links})) if links else (),
         fields=_fields(lineages) if lineages else (),
         rows=tuple(dict.fromkeys([row for lineage in lineages for row in lineage.dataset or ()])) if lineages else (),
         schema=tuple([(field.name, field.type or "") for field in columns]),
@@ -344,23 +339,15 @@ def _dataset(key: DatasetKey, all_facets: list[DatasetFacets]) -> MergedDataset:
     )
 
 
-def _links(symlinks: list[Symlinks]) -> tuple[tuple[str, str], ...]:
-    """All other names, sorted, each once."""
-    return tuple(sorted({(link.namespace, link.name) for links in symlinks for link in links.identifiers or ()}))
-
-
 def _fields(lineages: list[ColumnLineage]) -> tuple[tuple[str, tuple[OutputField, ...]], ...]:
     """Output fields by column, sorted, each once."""
     if len(lineages) == 1:
-        return tuple([(column, (output,)) for column, output in sorted((lineages[0].fields or {}).items(), key=_FIRST)])
+        return tuple([(column, (output,)) for column, output in sorted((lineages[0].fields or {}).items())])
     fields: dict[str, dict[OutputField, None]] = {}
     for lineage in lineages:
         for column, output in (lineage.fields or {}).items():
             fields.setdefault(column, {})[output] = None
-    return tuple([(column, tuple(outputs)) for column, outputs in sorted(fields.items(), key=_FIRST)])
-
-
-_FIRST = itemgetter(0)
+    return tuple([(column, tuple(outputs)) for column, outputs in sorted(fields.items())])
 
 
 def fold(events: Iterable[Event]) -> tuple[Event, ...]:
