@@ -237,7 +237,11 @@ class CatalogWriter:
             entries.append(replace(plan.entry, state=state, landing=context.landed(plan.entry.landing, error)))
         written_entries = context.publishing.parallel.each(partial(put_entry, context.storage), entries)
         return [
-            Refusal(plan=replace(plan, entry=entry), error=error, isolated=number_sent == 1)
+            Refusal(
+                plan=replace(plan, entry=entry, was_interrupted=entry.state is LedgerState.WRITING),
+                error=error,
+                isolated=number_sent == 1,
+            )
             for plan, entry in zip(begun_plans, written_entries, strict=True)
             if entry
         ]

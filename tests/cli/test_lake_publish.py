@@ -100,6 +100,9 @@ def test_lake_coverage_measures_the_completeness_of_the_catalog(
     rules_outcome = lake("coverage", "--catalog", "--rules", rules)
     assert rules_outcome.returncode == 0, rules_outcome.stdout + rules_outcome.stderr
     assert "documents 3 data sets to 33%; it has 1." in rules_outcome.stdout
+    rows = [line.split() for line in rules_outcome.stdout.splitlines()]
+    assert ["file:///b", "0.000", "0", "not", "in", "the", "catalog:", "owner"] in rows, "a row whole on one line"
+    assert [row[2:5] for row in rows if row[-1:] == ["0%"]] == [["3", "0.167", "33%"], ["3", "0.333", "33%"]]
 
     rules.write_text("[completeness.weights]\nownr = 1\n")
     wrong = lake("coverage", "--catalog", "--rules", rules)

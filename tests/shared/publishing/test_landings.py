@@ -12,7 +12,7 @@ from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset
 from shared.concurrency import ParallelMap
-from shared.errors import CatalogUnavailable
+from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.context import PublishOptions
 from shared.records.ledger import ledger_entries
 from shared.records.states import LedgerState
@@ -227,6 +227,23 @@ def test_the_thread_that_called_is_asked_whether_a_try_was_lost() -> None:
         fold(storage, *write(f"r{number}", f"app{number}", "10:00", "/a", sink=f"/out{number}"))
     publish(storage, Threaded(), replace(options, parallel=ParallelMap(at_once=4)))
     assert {entry.landing.again for entry in ledger_entries(storage)} == {clock.at + BOUND}, "as of the first call"
+
+
+def test_what_a_refused_call_may_have_written_stays_on_record_without_access() -> None:
+    class HalfTaken(MemoryCatalog):
+        """Writes what it answers with 500; then its access ends."""
+
+        def write_processes(self, entities: Sequence[ProcessEntity], assets: Mapping[AssetKey, str]) -> dict[str, str]:
+            if self.processes:
+                raise CatalogRefused(status=403, code="", detail="no role")
+            super().write_processes(entities, assets)
+            raise CatalogUnavailable("500", after=0, over=True)
+
+    storage, options, _ = slow_world()
+    for number in range(2):
+        fold(storage, *write(f"r{number}", f"app{number}", "10:00", "/a", sink=f"/out{number}"))
+    publish(storage, HalfTaken(), options)
+    assert [entry.state for entry in ledger_entries(storage)] == [LedgerState.WRITING] * 2
 
 
 def test_a_slow_look_up_of_assets_does_not_shorten_the_time_of_the_write() -> None:
