@@ -176,8 +176,9 @@ class Plan:
     The entity has the names of unresolved assets at first; `fingerprint` is the one with these. `is_pulled`: its parts
     changed, and the `writes` of these are not executed yet. `runs`: the last runs that contributed, the last one with
     its application and facts in `latest`; `began`: when planning began (nanoseconds of the clock); `imported`: whether
-    it comes from the lake; `was_interrupted`: an earlier write has begun, and its result is unknown; `repeats`: it is
-    written once more because an older call may have replaced it.
+    it comes from the lake; `was_interrupted`: an earlier write has begun, and its result is unknown; `was_sent`: a call
+    with it was refused, which may have written it all the same; `repeats`: it is written once more because an older
+    call may have replaced it.
     """
 
     queue_entry: QueueEntry
@@ -193,6 +194,7 @@ class Plan:
     began: int = 0
     imported: bool = False
     was_interrupted: bool = False
+    was_sent: bool = False
     repeats: bool = False
 
     @property

@@ -232,16 +232,12 @@ class CatalogWriter:
         """
         context, entries = self.context, []
         for plan in begun_plans:
-            is_new = error.no_access and not plan.entry.guid and not plan.was_interrupted
+            is_new = error.no_access and not (plan.entry.guid or plan.was_interrupted or plan.was_sent)
             state = LedgerState.NOTHING if is_new else LedgerState.WRITING
             entries.append(replace(plan.entry, state=state, landing=context.landed(plan.entry.landing, error)))
         written_entries = context.publishing.parallel.each(partial(put_entry, context.storage), entries)
         return [
-            Refusal(
-                plan=replace(plan, entry=entry, was_interrupted=entry.state is LedgerState.WRITING),
-                error=error,
-                isolated=number_sent == 1,
-            )
+            Refusal(plan=replace(plan, entry=entry, was_sent=True), error=error, isolated=number_sent == 1)
             for plan, entry in zip(begun_plans, written_entries, strict=True)
             if entry
         ]
