@@ -278,7 +278,7 @@ def _compare(context: PublishContext, outdated: _Outdated, description: Descript
             if entity.key in up_to_date:
                 del outdated[key]
                 landing = record.landing.begun(options.now(), timedelta(0)).answered()
-                context.assets.put(_shown(context, record, entity, landing, description))
+                context.assets.put(_shown(record, entity, landing, description))
 
 
 def _begin(context: PublishContext, outdated: _Outdated) -> None:
@@ -311,13 +311,11 @@ def _described(
             with suppress(CatalogRefused):  # the first refusal counts
                 catalog.describe_placeholder(replace(entity, columns=()))
         return structs.replace(record, landing=context.landed(record.landing, error))
-    return _shown(context, record, entity, context.landed(record.landing), description)
+    return _shown(record, entity, context.landed(record.landing), description)
 
 
-def _shown(
-    context: PublishContext, record: AssetRecord, entity: AssetEntity, landing: Landing, description: Description
-) -> AssetRecord:
+def _shown(record: AssetRecord, entity: AssetEntity, landing: Landing, description: Description) -> AssetRecord:
     """The record of a placeholder that shows what it should."""
-    if next_landing := landing.repeats_at(context.publishing.now()):
-        description.later[asset_key(record.own)] = next_landing
+    if landing.repetition:
+        description.later[asset_key(record.own)] = landing.repetition
     return structs.replace(record, shown=shown_digest(entity), with_columns=bool(entity.columns), landing=landing)

@@ -265,6 +265,7 @@ class Planner:
         for part in gone_parts:
             forgotten = forgotten.with_application(part.seen, part.loaded(self.context.storage).starts)
         landing = rows.entry.landing
+        repeats = landing.must_repeat(now)
         latest = latest_runs(loaded)
         return Plan(
             queue_entry=queue_entry,
@@ -272,14 +273,14 @@ class Planner:
             entity=entity,
             process=process,
             fingerprint=entity.fingerprint if entity else "",
-            revisit=min(filter(None, (total.revisit, landing.repeats_at(now))), default=None),
+            revisit=min(filter(None, (total.revisit, None if repeats else landing.repetition)), default=None),
             is_pulled=bool(renewed or gone_parts),
             writes=writes,
             runs=tuple(run.run_id for _, run in latest[:_MAX_RUNS]),
             latest=latest[0] if latest else None,
             began=began,
             was_interrupted=rows.entry.state is LedgerState.WRITING,
-            repeats=landing.must_repeat(now),
+            repeats=repeats,
         )
 
     def _is_true(self, mark: Mark, rows: ProcessRows) -> bool:

@@ -130,14 +130,17 @@ class Settler:
 
     def finish_plans(self, plans: Iterable[Plan], state: str) -> None:
         """Take processes in this state off the queue; they are looked at again when time may change them."""
-        plans, now = list(plans), self.context.publishing.now()
-        times = [filter(None, (plan.revisit, plan.entry.landing.repeats_at(now))) for plan in plans]
+        plans, is_write = list(plans), state in _SIGNS
+        moments = [(plan.revisit, plan.entry.landing.repetition if is_write else None) for plan in plans]
         self.finish(
-            [Settled.of(plan.queue_entry, min(time, default=None)) for plan, time in zip(plans, times, strict=True)]
+            [
+                Settled.of(plan.queue_entry, min(filter(None, times), default=None))
+                for plan, times in zip(plans, moments, strict=True)
+            ]
         )
         for plan in plans:
             self.report(plan, state)
-            if state in _SIGNS:
+            if is_write:
                 name = plan.entity.qualified_name if plan.entity else plan.entry.qualified_name
                 self.published.note(_SIGNS[state], name)
         self.published.count(state, len(plans))

@@ -73,9 +73,10 @@ class Landing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether it is time to write once more what an older call may have replaced."""
         return NEVER < self.again <= now
 
-    def repeats_at(self, now: datetime) -> datetime | None:
-        """When it is to be written once more, if that time has not come."""
-        return self.again if self.again > now else None
+    @property
+    def repetition(self) -> datetime | None:
+        """When what was written last is to be written once more, if at all: that time may come during the write."""
+        return self.again if self.again > NEVER else None
 
 
 NOTHING_BEGUN = Landing()

@@ -32,12 +32,15 @@ def slow_world() -> tuple[MemoryStorage, PublishOptions, Clock]:
 
 
 class Fatal(MemoryCatalog):
-    """A catalog whose next write takes effect long after its publisher was killed (`land`)."""
+    """A catalog whose next write takes effect long after its publisher was killed (`land`); after the write that
+    follows it, `meanwhile` is called.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.is_fatal = True
         self.land: Callable[[], object] = lambda: None
+        self.meanwhile: Callable[[], object] = lambda: None
 
     def calls_to_write(self, processes: Sequence[ProcessEntity]) -> int:  # noqa: ARG002 - the same for all
         return CALLS
@@ -47,7 +50,10 @@ class Fatal(MemoryCatalog):
             self.is_fatal = False
             self.land = lambda: MemoryCatalog.write_processes(self, processes, guids)
             raise Killed
-        return super().write_processes(processes, guids)
+        written_processes = super().write_processes(processes, guids)
+        self.meanwhile()
+        self.meanwhile = lambda: None
+        return written_processes
 
 
 def sources(catalog: MemoryCatalog) -> list[str]:
@@ -93,6 +99,23 @@ def test_a_call_of_a_killed_publisher_that_takes_effect_late_does_not_stay() -> 
     assert entries(storage, revisits=True) == ()
     clock.at += timedelta(days=1)
     assert publish(storage, catalog, options).progress == 0, "it is repeated once"
+
+
+def test_a_repetition_that_comes_due_during_the_write_is_not_forgotten() -> None:
+    storage, options, clock, catalog = killed_world()
+    fold(storage, *write("b", "app1", "10:02", "/b"))
+    clock.at += (CALLS + 2) * BOUND - timedelta(seconds=1)
+
+    def land_and_go_on() -> None:
+        catalog.land()
+        assert sources(catalog) == ["a"]
+        clock.at += timedelta(seconds=2)
+
+    catalog.meanwhile = land_and_go_on
+    publish(storage, catalog, options)
+    publish(storage, catalog, options)
+    assert sources(catalog) == ["a", "b"]
+    assert (publish(storage, catalog, options).progress, entries(storage, revisits=True)) == (0, ())
 
 
 def test_a_process_that_changes_meanwhile_is_repeated_too() -> None:

@@ -10,7 +10,7 @@ LONG, SHORT, CALL = timedelta(minutes=18), timedelta(minutes=1), timedelta(minut
 
 def test_nothing_is_waited_for_at_first() -> None:
     assert not NOTHING_BEGUN.is_open(NOW)
-    assert NOTHING_BEGUN.repeats_at(NOW) is None
+    assert NOTHING_BEGUN.repetition is None
 
 
 def test_others_wait_for_a_write_but_not_as_long_as_it_may_take() -> None:
@@ -24,7 +24,7 @@ def test_others_wait_for_a_write_but_not_as_long_as_it_may_take() -> None:
 def test_a_write_after_an_interrupted_one_is_repeated_once_when_that_is_over() -> None:
     later_moment = NOW + LONGEST_WAIT
     written_landing = NOTHING_BEGUN.begun(NOW, LONG).begun(later_moment, LONG).answered()
-    assert written_landing.repeats_at(later_moment) == NOW + LONG
+    assert written_landing.repetition == NOW + LONG
     assert not written_landing.must_repeat(later_moment)
     end_moment = NOW + LONG
     assert written_landing.must_repeat(end_moment)
@@ -40,8 +40,8 @@ def test_a_lost_try_makes_only_other_writes_within_its_time_be_repeated() -> Non
     late = NOW + CALL
     written_landing = NOTHING_BEGUN.begun(NOW, LONG).answered(late)
     assert not written_landing.is_open(NOW)
-    assert written_landing.repeats_at(NOW) is None
-    assert written_landing.begun(NOW + SHORT, LONG).answered().repeats_at(NOW + SHORT) == late
+    assert written_landing.repetition is None
+    assert written_landing.begun(NOW + SHORT, LONG).answered().repetition == late
     assert written_landing.begun(late, LONG).answered() == NOTHING_BEGUN
 
 
