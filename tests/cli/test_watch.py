@@ -50,11 +50,15 @@ def rules(folder: Path, text: str = "") -> str:
 
 def test_a_change_is_announced_once(parts: Parts, tmp_path: Path) -> None:
     file = rules(tmp_path)
+    before = parts.run("watch", "--plan")
+    assert "first snapshot: none of the record is stored" in " ".join(before.stderr.split())
     first = parts.run("watch", "--once", "--rules", file)
-    assert (first.exit_code, first.output.strip()) == (0, "0 messages decided, 0 sent")
+    assert (first.exit_code, first.stdout.strip()) == (0, "0 messages decided, 0 sent")
+    assert "the next comparison announces what changes from now on" in " ".join(first.stderr.split())
+    assert "first snapshot" not in parts.run("watch", "--once", "--rules", file).stderr
     write(parts, "two", 9, IDENTITY, "email", "id")
     plan = parts.run("watch", "--plan")
-    assert plan.exit_code == 0
+    assert (plan.exit_code, plan.stderr) == (0, "")
     assert "3 messages would be decided" in plan.output
     assert "Mask lost: raw" in plan.output
     result = parts.run("watch", "--once", "--rules", file, "--json")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import msgspec
 import typer
 
 from shared.announcing.local_channels import TelemetryChannel
+from shared.announcing.outbox import standing
 from shared.announcing.recorded_state import ReadCatalog, gates_of, no_gates, recorded_snapshot, with_merged_schemas
 from shared.announcing.rounds import Watched, WatchOptions, pending_messages
 from shared.announcing.rounds import watch as watch_round
@@ -63,41 +65,44 @@ def watch(
     policies_of_file = parsed_file(policy, parse_policies) if policy else None
     parts = parts_of(context, home, writes=not plan)
     source = "lake" if lake else "record"
-
     policies = policies_of_file or _policies(parts)
-    names = [policy.name for policy in policies.policies] if policies else []
 
-    def look(routing: WatchRules) -> Snapshot:
+    def look(routing: WatchRules, *, notes: bool = True) -> Snapshot:
         if lake:
-            return _lake(lake, policies, parts.read_catalog)
-        gates = gates_of(policies, parts.read_catalog) if policies else no_gates
-        with_foreign = routing.foreign_lineage
-        return recorded_snapshot(parts.storage, parts.publishing, gates, with_foreign=with_foreign)
+            snapshot = _lake(lake, policies, parts.read_catalog)
+        else:
+            gates = gates_of(policies, parts.read_catalog) if policies else no_gates
+            with_foreign = routing.foreign_lineage
+            snapshot = recorded_snapshot(parts.storage, parts.publishing, gates, with_foreign=with_foreign)
+        names = [policy.name for policy in policies.policies] if policies else []
+        for remark in unmatched(routing, snapshot.document, names) if notes else ():
+            note(f"rules, line {remark.line}", remark.text)
+        return snapshot
 
     if plan:
-        routing = (
-            _options(parts, rules_of_file).rules
-            if rules_of_file
-            else parts.watching.rules
-            if parts.watching
-            else WatchRules()
-        )
-        snapshot = look(routing)
-        _note_unmatched(routing, snapshot, names)
+        options = _options(parts, rules_of_file) if rules_of_file else parts.watching
+        snapshot = look(options.rules if options else WatchRules())
+        if standing(parts.storage, source).looked is None:
+            note("first snapshot", f"none of the {source} is stored to compare with: --once takes it")
         _show(pending_messages(parts.storage, source, snapshot, datetime.now(UTC)), as_json=as_json)
         return
     options = replace(_options(parts, rules_of_file), source=source)
 
-    def noted() -> Snapshot:
-        noted_snapshot = look(options.rules)
-        _note_unmatched(options.rules, noted_snapshot, names)
-        return noted_snapshot
+    def compare(*, at_once: bool) -> Watched | None:
+        is_first = standing(parts.storage, source).looked is None
+        watched = watch_round(parts.storage, options, lambda: look(options.rules, notes=at_once), at_once=at_once)
+        if is_first and watched and watched.looked:
+            note(
+                "first snapshot",
+                f"the {source} is stored as it is now, and nothing is announced yet: the next comparison announces what"
+                " changes from now on",
+            )
+        return watched
 
     if once:
-        watched = watch_round(parts.storage, options, noted, at_once=True)
-        _report(watched, as_json=as_json)
+        _report(compare(at_once=True), as_json=as_json)
         return
-    _go_on(parts, options, lambda: look(options.rules), as_json=as_json)
+    _go_on(partial(compare, at_once=False), as_json=as_json)
 
 
 def _options(parts: Worker, rules: WatchRules | None) -> WatchOptions:
@@ -111,12 +116,6 @@ def _options(parts: Worker, rules: WatchRules | None) -> WatchOptions:
     if len(local) < len(options.senders):
         note("telemetry", "messages for channels of the kind telemetry are left to the sweeper, which writes its lines")
     return replace(options, senders=local)
-
-
-def _note_unmatched(rules: WatchRules, snapshot: Snapshot, policies: Sequence[str]) -> None:
-    """Name the rules without an effect."""
-    for remark in unmatched(rules, snapshot.document, policies):
-        note(f"rules, line {remark.line}", remark.text)
 
 
 def _policies(parts: Worker) -> Rules | None:
@@ -144,11 +143,11 @@ def _lake(root: str, policies: Rules | None, read_catalog: ReadCatalog) -> Snaps
         return snapshot_of(document, overdue=tuple(overdue_job for overdue_job in late if overdue_job), broken=broken)
 
 
-def _go_on(parts: Worker, options: WatchOptions, look: Callable[[], Snapshot], *, as_json: bool) -> None:
+def _go_on(compare: Callable[[], Watched | None], *, as_json: bool) -> None:
     """A round each minute until Ctrl-C."""
     with stopping() as stop, reported("What was decided is kept: start it again"):
         while not stop.is_set():
-            watched = watch_round(parts.storage, options, look)
+            watched = compare()
             if watched and (watched.decided or watched.sent or watched.refused or watched.failed):
                 _print(watched, as_json=as_json)
             stop.wait(_PAUSE)
