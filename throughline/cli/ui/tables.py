@@ -111,8 +111,10 @@ _NARROWEST_VALUE = 20
 
 
 def print_fact(title: str, *values: str, style: str = "") -> None:
-    """Print values below one another beside their title, at a terminal folded between words."""
-    for value in values:
+    """Print values below one another beside their title, at a terminal folded between words. Empty ones are left out,
+    and the title where there is no other.
+    """
+    for value in filter(None, values):
         room = max(out.width - _TITLE_WIDTH - 1, _NARROWEST_VALUE)
         for line in fold(visible(value), room) if out.is_terminal else [visible(value)]:
             out.print(Text.assemble((f"{title:{_TITLE_WIDTH}} ", "bold"), (line, style)))

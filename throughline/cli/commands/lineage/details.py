@@ -14,15 +14,14 @@ from shared.query.process_details import (
     columns_missing,
     sourceless_writes,
 )
-from shared.reading.processes import RecordedProcess, recorded_processes
+from shared.reading.processes import recorded_processes
 from shared.records.asset_record import AssetState
 from shared.records.assets import asset_states
 from shared.records.ledger import Forgotten, ledger_entry
 from shared.reporting.status import edge_sources
 from shared.storage_layout import process_key
 from shared.texts import suggestion
-from shared.translation.run.facts import StatedFact
-from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.records.processes import detailed_document, process_tree
 from throughline.cli.ui.console import counted, fail, out, plain, print_json, print_tree
 from throughline.cli.ui.options import AsJson
@@ -51,32 +50,25 @@ def details(
         throughline details --json | jq '.processes[].sourceless'
     """
     parts = parts_of(context, home)
-    publishing = parts.publishing
-    with reported():
-        records = tuple(recorded_processes(parts.storage, publishing))
-        known_processes = [record.process for record in records]
-        stated = {record.process.qualified_name: _stated(record) for record in records}
-        states = [state for state in asset_states(parts.storage) if text.lower() in state.asset.name.lower()]
-    processes = sorted(
-        (process for process in known_processes if any(text.lower() in name.lower() for name in _names(process))),
-        key=lambda unsourced_write: unsourced_write.qualified_name,
-    )
-    with reported():
-        unsourced = (
-            [] if processes or not text else list(sourceless_writes(parts.storage, publishing, partial(_fits, text)))
-        )
-        missing = {process.qualified_name: columns_missing(parts.storage, process) for process in processes}
-        sources = {process.qualified_name: edge_sources(parts.storage, process) for process in processes}
-        entries = (ledger_entry(parts.storage, process_key(process.qualified_name)) for process in processes)
-        forgotten = {entry.qualified_name: entry.forgotten for entry in entries if entry.forgotten.applications}
-        compared = catalog_differences(parts.storage, publishing, parts.catalog, processes) if catalog else {}
+    storage, publishing = parts.storage, parts.publishing
+    records = tuple(recorded_processes(storage, publishing))
+    fits = [record for record in records if any(text.lower() in name.lower() for name in _names(record.process))]
+    fits.sort(key=lambda record: record.process.qualified_name)
+    states = [state for state in asset_states(storage) if text.lower() in state.asset.name.lower()]
+    unsourced = [] if fits or not text else list(sourceless_writes(storage, publishing, partial(_fits, text)))
+    processes = [record.process for record in fits]
+    stated = {record.process.qualified_name: record.facts.stated if record.facts else () for record in fits}
+    sources = {process.qualified_name: edge_sources(storage, process) for process in processes}
+    entries = (ledger_entry(storage, process_key(name)) for name in sources)
+    forgotten = {entry.qualified_name: entry.forgotten for entry in entries if entry.forgotten.applications}
+    compared = catalog_differences(storage, publishing, parts.catalog, processes) if catalog else {}
     if as_json:
         print_json(
             {
                 "processes": [
                     {
                         **detailed_document(process, sources[process.qualified_name], stated[process.qualified_name]),
-                        **({"catalog": to_builtins(compared[process.qualified_name])} if catalog else {}),
+                        **({"catalog": compared[process.qualified_name]} if catalog else {}),
                     }
                     for process in processes
                 ],
@@ -86,13 +78,13 @@ def details(
             }
         )
         return
-    for each in unsourced:
+    for write in unsourced:
         out.print(
-            f"[bold]{plain(each.asset.name)}[/] [dim]{plain(each.asset.qualified_name)}[/]: no process, because"
-            f" {plain(each.reason)}. `throughline run {each.run_id}` shows its last run"
+            f"[bold]{plain(write.asset.name)}[/] [dim]{plain(write.asset.qualified_name)}[/]: no process, because"
+            f" {plain(write.reason)}. `throughline run {write.run_id}` shows its last run"
         )
     if not processes and not unsourced and text:
-        nearest = suggestion(text, (name for process in known_processes for name in _names(process)))
+        nearest = suggestion(text, (name for record in records for name in _names(record.process)))
         fail(
             f"no process on record has {text!r} in its name or in those of its data sets.{nearest} A run gives a"
             " process once it has ended: `throughline events --output TABLE` lists the runs that write a table. A file"
@@ -100,7 +92,8 @@ def details(
         )
     for process in processes:
         name = process.qualified_name
-        print_tree(process_tree(process, sources[name], missing=missing[name], stated=stated[name]))
+        missing = columns_missing(storage, process)
+        print_tree(process_tree(process, sources[name], missing=missing, stated=stated[name]))
         if link := process.origin.link:
             out.print(f"[dim]{plain(link)}[/]")
         if earlier := forgotten.get(name):
@@ -120,11 +113,6 @@ def _print_difference(difference: CatalogDifference) -> None:
     for words, parts in (("lacks", difference.lacks), ("has beyond it", difference.further)):
         for part in parts:
             out.print(f"[yellow]the catalog {words}:[/] {plain(part)}", soft_wrap=True)
-
-
-def _stated(record: RecordedProcess) -> tuple[StatedFact, ...]:
-    """What else the events of its last run state."""
-    return record.facts.stated if record.facts else ()
 
 
 def _write_document(write: SourcelessWrite) -> dict[str, str]:

@@ -12,7 +12,6 @@ from shared.openlineage.selection import CHECK_APPLICATION
 from shared.reading.reader import wanted_events
 from shared.reading.values import EventRecord
 from shared.reporting.ignored_events import find_ignored
-from shared.texts import visible
 from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.records.runs import (
     Before,
@@ -70,15 +69,12 @@ def events(
     """
     wanted_run_filter = wanted_runs(since=since, before_text=before, job=job, run=run)
     storage = parts_of(context, home).storage
-    content = bool(save or output)
-    stored = wanted_events(storage, wanted_run_filter, content=content)
+    stored = wanted_events(storage, wanted_run_filter, content=bool(save or output))
     event_records = find_ignored(storage, wanted_run_filter) if ignored else stored
     if not (job or run):
-        event_records = (
-            event_record for event_record in event_records if not event_record.job.startswith(CHECK_APPLICATION)
-        )
+        event_records = (record for record in event_records if not record.job.startswith(CHECK_APPLICATION))
     if output:
-        event_records = (event_record for event_record in event_records if writes(event_record.raw, output))
+        event_records = (record for record in event_records if writes(record.raw, output))
     first = next(event_records, None)
     if first is None and output:
         fail(no_write_of(output))
@@ -126,12 +122,12 @@ def _show(records: Sequence[EventRecord], *, last: str, wide: bool) -> None:
             f"{record.event.time:%Y-%m-%d %H:%M:%S}",
             record.event.type,
             record.event.run_id,
-            visible(record.job),
+            record.job,
             record.reason or f"{record.container}/{record.blob}",
         ]
         for record in records
     ]
-    notes = () if wide else [list(filter(None, (visible(record.job), record.reason))) for record in records]
+    notes = () if wide else [list(filter(None, (record.job, record.reason))) for record in records]
     print_table(("time", "type", "run", "job", last), rows, notes=notes, wide=wide, only_wide=2)
 
 

@@ -11,12 +11,11 @@ from msgspec import to_builtins
 from shared.query.process_details import source_missing
 from shared.records.states import EventState, State
 from shared.reporting.run_report import FORGOTTEN, HELD, NOT_PROCESSED, REPLACED, RunReport, Waiting, run_report
-from shared.texts import visible
 from shared.translation.reference import NO_PROCESS
 from shared.translation.run.facts import BY_AN_RDD, BY_PLAN, WITH_UPPER_BOUNDS
 from shared.translation.run.translate import RUN_FAILED
 from throughline.cli.commands.lineage.events import event_document
-from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.records.dead_letters import ID_LENGTH
 from throughline.cli.records.runs import known_run, wanted_run
 from throughline.cli.ui.console import counted, out, plain, print_json, reading_bars
@@ -39,7 +38,7 @@ def run(
     """
     run_id_found = wanted_run(run_id)
     parts = parts_of(context, home)
-    with reported(), reading_bars() as seen_reading_bars:
+    with reading_bars() as seen_reading_bars:
         report = run_report(parts.storage, run_id_found, seen_reading_bars)
         if report is None:
             known_run(parts.storage, run_id)
@@ -60,46 +59,34 @@ def run(
         _show(report, steps, wide=wide)
 
 
-def _show(run_report_shown: RunReport, steps: Iterable[str], *, wide: bool) -> None:
-    print_fact("run", run_report_shown.run_id)
-    if run_report_shown.run_text:
-        print_fact("sent as", visible(run_report_shown.run_text))
-    print_fact("job", *(visible(job) for job in run_report_shown.jobs))
-    print_fact("application", run_report_shown.application)
-    print_fact("state", _state(run_report_shown))
-    print_fact("end", run_report_shown.end or ("none, timed out" if run_report_shown.timed_out else "none seen yet"))
-    if columns := _columns(run_report_shown):
-        print_fact("columns", columns)
-    if run_report_shown.rows_from:
-        print_fact("rows", *run_report_shown.rows_from)
-    if run_report_shown.stated:
-        print_fact("stated", *(f"{title}: {text}" for title, text in run_report_shown.stated))
-    if run_report_shown.closed:
-        print_fact("closed", f"{run_report_shown.closed:%Y-%m-%d %H:%M} UTC: later events are skipped")
-    if run_report_shown.omitted:
-        print_fact("left out", *map(visible, run_report_shown.omitted))
-    if run_report_shown.last_error:
-        print_fact(
-            "last error",
-            f"{visible(run_report_shown.last_error)} ({counted(run_report_shown.failures, 'failed attempt')})",
-            style="red",
-        )
+def _show(report: RunReport, steps: Iterable[str], *, wide: bool) -> None:
+    error = f"{report.last_error} ({counted(report.failures, 'failed attempt')})" if report.last_error else ""
+    print_fact("run", report.run_id)
+    print_fact("sent as", report.run_text)
+    print_fact("job", *report.jobs)
+    print_fact("application", report.application)
+    print_fact("state", _state(report))
+    print_fact("end", report.end or ("none, timed out" if report.timed_out else "none seen yet"))
+    print_fact("columns", _columns(report))
+    print_fact("rows", *report.rows_from)
+    print_fact("stated", *(f"{title}: {text}" for title, text in report.stated))
+    print_fact("closed", f"{report.closed:%Y-%m-%d %H:%M} UTC: later events are skipped" if report.closed else "")
+    print_fact("left out", *report.omitted)
+    print_fact("last error", error, style="red")
     events = [
         [
-            f"{report.event.event.time:%Y-%m-%d %H:%M:%S}",
-            report.event.event.type,
-            report.state,
-            visible(report.error or report.reason),
-            f"{report.event.container}/{report.event.blob}",
+            f"{event.event.time:%Y-%m-%d %H:%M:%S}",
+            event.event.type,
+            event_report.state,
+            event_report.error or event_report.reason,
+            f"{event.container}/{event.blob}",
         ]
-        for report in run_report_shown.events
+        for event_report in report.events
+        for event in [event_report.event]
     ]
     out.print(f"\n{counted(len(events), 'event')}")
     print_table(("time", "type", "state", "reason", "blob"), events, wide=wide, only_wide=1)
-    processes = [
-        [process.qualified_name or process.key, process.state, visible(process.reason)]
-        for process in run_report_shown.processes
-    ]
+    processes = [[process.qualified_name or process.key, process.state, process.reason] for process in report.processes]
     out.print(f"\n{counted(len(processes), 'process')}")
     if processes:
         print_table(("process", "state", "reason"), processes, wide=wide)

@@ -24,7 +24,7 @@ from shared.reporting.status import By, ColumnSources, EventGroup, Status, Waiti
 from shared.reporting.status import status as read_status
 from shared.translation.run.translate import RUN_FAILED
 from throughline.cli.commands.lineage.table_runs import show_table_runs
-from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.ui.console import counted, fail, note, out, plain, print_json, reading_bars
 from throughline.cli.ui.options import AsJson, Wide
 from throughline.cli.ui.tables import print_table
@@ -78,10 +78,9 @@ def status(
     parts = parts_of(context, home)
     storage = parts.storage
     if table:
-        with reported():
-            show_table_runs(storage, table, most, wide=wide, as_json=as_json)
+        show_table_runs(storage, table, most, wide=wide, as_json=as_json)
         return
-    with reported(), reading_bars() as seen_reading_bars:
+    with reading_bars() as seen_reading_bars:
         counts_read = read_status(storage, by=wanted, seen=seen_reading_bars)
         stored = stored_versions(storage)
         document = document_age(storage, datetime.now(UTC))

@@ -6,9 +6,8 @@ from shared.events.stored_runs import RunFilter
 from shared.reading.reader import wanted_events
 from shared.reading.values import EventRecord
 from shared.records.states import EventState
-from shared.reporting.run_report import RunReport, run_report
+from shared.reporting.run_report import run_report
 from shared.storage.port import Storage
-from shared.texts import visible
 from throughline.cli.records.runs import no_write_of, writes
 from throughline.cli.ui.console import counted, fail, left_out, out, print_json, reading_bars
 from throughline.cli.ui.tables import print_table
@@ -22,7 +21,7 @@ def show_table_runs(storage: Storage, table: str, limit: int, *, wide: bool, as_
     StorageUnavailable, ArchiveMissing and ContentLost.
     """
     with reading_bars() as seen_reading_bars:
-        last: dict[str, EventRecord] = {}
+        last = dict[str, EventRecord]()
         for record in wanted_events(storage, RunFilter(), content=True):
             seen_reading_bars("events", 1)
             if writes(record.raw, table):
@@ -52,14 +51,11 @@ def show_table_runs(storage: Storage, table: str, limit: int, *, wide: bool, as_
         ]
         print_json({"runs": documents, "count": len(newest)})
         return
-    rows = [_row(record, report) for record, report in reports]
+    rows = [
+        (f"{record.event.time:%Y-%m-%d %H:%M:%S}", report.run_id, report.outcome[0], record.job, report.outcome[1])
+        for record, report in reports
+    ]
     notes = () if wide else [list(filter(None, row[3:])) for row in rows]
     print_table(("last event", "run", "state", "job", "reason"), rows, notes=notes, wide=wide, only_wide=2)
     out.print(f"{counted(len(newest), 'run')}{left_out(len(newest) - len(shown_event_records))}")
     out.print("\nNext: `throughline run ID` shows one, and what to do about it")
-
-
-def _row(record: EventRecord, report: RunReport) -> tuple[str, ...]:
-    time = f"{record.event.time:%Y-%m-%d %H:%M:%S}"
-    state, reason = report.outcome
-    return time, report.run_id, state, visible(record.job), visible(reason)
