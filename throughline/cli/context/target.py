@@ -1,7 +1,7 @@
 """Which Throughline a command talks to: the one that the environment names, else the world running on this machine."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -14,7 +14,18 @@ from throughline.cli.ui.failures import reported
 from throughline.local.running_world import HOME, running_world, up_command
 from throughline.project import ROOT
 
-__all__ = ["HOME", "Home", "functions_settings", "local_receiver", "parts_if_any", "parts_of", "reported", "target"]
+__all__ = [
+    "HOME",
+    "Home",
+    "functions_settings",
+    "local_receiver",
+    "of_catalog",
+    "parts_if_any",
+    "parts_of",
+    "reported",
+    "target",
+]
+T = TypeVar("T")
 
 _SHOWN_HOME = "build/world" if HOME.is_relative_to(ROOT) else f"~/{HOME.relative_to(Path.home())}"
 """An installed wheel keeps the world in the cache of the user (`throughline/local/toolchain/stamp.py`)."""
@@ -56,6 +67,11 @@ def target(home: Path = HOME, *, writes: bool = False, or_before: bool = False) 
         " and THROUGHLINE_CATALOG_* as the functions have them",
         code=2,
     )
+
+
+def of_catalog(part: T | None, lacks: str) -> T:
+    """A part of the catalog; ends the command where this catalog has none: `lacks` says so, as `has no glossary`."""
+    return part or fail(f"this catalog {lacks}: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2)
 
 
 def local_receiver(home: Path, options: str = "--url") -> str:

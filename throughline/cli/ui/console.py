@@ -121,7 +121,7 @@ class _Whole:
         yield from console.render(self.tree, options.update(width=width, no_wrap=False, overflow="fold"))
 
 
-def progress_bar(*, transient: bool = True) -> Progress:
+def progress_bar() -> Progress:
     """A bar for long work, on standard error."""
     return Progress(
         SpinnerColumn(),
@@ -130,7 +130,7 @@ def progress_bar(*, transient: bool = True) -> Progress:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=err,
-        transient=transient,
+        transient=True,
     )
 
 

@@ -8,16 +8,19 @@ import typer
 
 from shared.atlas.types import TypeAction, TypeChange, type_changes
 from shared.bootstrap import Worker
-from shared.catalog.port import Types, apply_types
+from shared.catalog.port import apply_types
 from shared.naming.names import Names
 from shared.records.publish_queue import retry_refused
 from throughline.cli.context.parsed_file import TextFile, names_in
-from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.context.target import HOME, Home, of_catalog, parts_of, reported
 from throughline.cli.ui.console import counted, fail, note, out, plain, print_json
 from throughline.cli.ui.options import NOTHING_HALF_DONE, PENDING, AsJson
 from throughline.cli.ui.teaching import TeachingApp
 
 app = TeachingApp(help="Compare the catalog's types with those that lineage needs, and create what it lacks.")
+
+
+_NO_TYPES = "has no types to compare"
 
 
 def plan(context: typer.Context, *, names: TextFile = None, as_json: AsJson = False, home: Home = HOME) -> None:
@@ -29,7 +32,7 @@ def plan(context: typer.Context, *, names: TextFile = None, as_json: AsJson = Fa
     """
     with reported(NOTHING_HALF_DONE):
         parts = parts_of(context, home)
-        changes = type_changes(_types(parts).held(), _rules(parts, names).rules_by_type)
+        changes = type_changes(of_catalog(parts.types, _NO_TYPES).held(), _rules(parts, names).rules_by_type)
     if as_json:
         print_json({"changes": [{**asdict(type_change), "definition": None} for type_change in changes]})
     else:
@@ -48,7 +51,7 @@ def apply(context: typer.Context, *, names: TextFile = None, home: Home = HOME) 
     """
     parts = parts_of(context, home)
     with reported(NOTHING_HALF_DONE):
-        applied = apply_types(_types(parts), _rules(parts, names).rules_by_type)
+        applied = apply_types(of_catalog(parts.types, _NO_TYPES), _rules(parts, names).rules_by_type)
         number_retried = retry_refused(parts.storage) if applied.changes else 0
     _show(applied.changes, _APPLIED)
     if number_retried:
@@ -65,12 +68,6 @@ def apply(context: typer.Context, *, names: TextFile = None, home: Home = HOME) 
 
 def _rules(parts: Worker, names: Path | None) -> Names:
     return names_in(names) if names else parts.names
-
-
-def _types(parts: Worker) -> Types:
-    return parts.types or fail(
-        "this catalog has no types to compare: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
-    )
 
 
 _SIGNS = {TypeAction.CREATE: "[green]+[/]", TypeAction.UPDATE: "[yellow]~[/]", TypeAction.DIFFERS: "[bold red]![/]"}

@@ -34,16 +34,14 @@ from throughline.cli.commands.govern.classify_output import (
     step,
 )
 from throughline.cli.commands.lake.lake_session import opened_lake
-from throughline.cli.commands.lineage.document_source import names_of_lineage
+from throughline.cli.commands.lineage.document_source import names_of_lineage, not_empty
 from throughline.cli.context.parsed_file import parsed_file
-from throughline.cli.context.target import HOME, Home, parts_of, reported
-from throughline.cli.ui.console import counted, fail, out, plain, print_json, progress_bar
-from throughline.cli.ui.options import AsJson
+from throughline.cli.context.target import HOME, Home, of_catalog, parts_of, reported
+from throughline.cli.ui.console import bar, counted, fail, out, plain, print_json
+from throughline.cli.ui.options import PENDING, AsJson
 from throughline.cli.ui.teaching import TeachingApp
 from throughline.lake.engine_choice import EngineName
 
-PENDING = 3
-"""The exit code of a plan with changes to make: 0 is for none, 2 for wrong use."""
 _SHOWN = 20
 _GO_ON = "What was attached is on record: run the command again to go on"
 
@@ -74,15 +72,15 @@ def plan(
         throughline classify plan --rules rules.toml
         throughline classify plan --rules rules.toml --lake build/lake --json
     """
-    wanted_rules = parsed_file(rules, parse_rules)
+    rules_of_file = parsed_file(rules, parse_rules)
     parts = parts_of(context, home)
     document = _document(parts, lake)
-    lacking = lacking_terms(_terms(parts), wanted_rules)
-    classification_plan = _planned(parts, document, wanted_rules, onto_scanned=onto_scanned)
+    lacking = lacking_terms(_ports(parts)[1], rules_of_file)
+    classification_plan = _planned(parts, document, rules_of_file, onto_scanned=onto_scanned)
     if as_json:
         print_json({**plan_as_json(document, classification_plan), "new_terms": list(lacking)})
     else:
-        show(document, wanted_rules, classification_plan, most=0 if wide else _SHOWN)
+        show(document, rules_of_file, classification_plan, most=0 if wide else _SHOWN)
         if lacking:
             out.print(f"{counted(len(lacking), 'term')} to create: {plain(', '.join(lacking))}")
     if classification_plan.has_changes:
@@ -105,27 +103,21 @@ def apply(
 
         throughline classify apply --rules rules.toml
     """
-    wanted_parsed_file = parsed_file(rules, parse_rules)
+    rules_of_file = parsed_file(rules, parse_rules)
     parts = parts_of(context, home, writes=True)
     document = _document(parts, lake)
     with reported(_GO_ON):
-        lacking = lacking_terms(_terms(parts), wanted_parsed_file)
-        created_definitions = define(parts.types, definitions(wanted_parsed_file)) if parts.types else ()
-        create_terms(_terms(parts), lacking)
-        planned = _planned(parts, document, wanted_parsed_file, onto_scanned=onto_scanned)
-        with progress_bar() as bar:
-            task = bar.add_task("classifications", total=len(planned.attach) + len(planned.detach))
-            apply_plan(
-                planned,
-                _catalog(parts),
-                parts.storage,
-                lambda number: bar.advance(task, number),
-                terms=_terms(parts),
-            )
+        classifications, terms = _ports(parts)
+        lacking = lacking_terms(terms, rules_of_file)
+        created_definitions = define(parts.types, definitions(rules_of_file)) if parts.types else ()
+        create_terms(terms, lacking)
+        planned = _planned(parts, document, rules_of_file, onto_scanned=onto_scanned)
+        with bar("classifications", len(planned.attach) + len(planned.detach)) as update:
+            apply_plan(planned, classifications, parts.storage, lambda number: update(advance=number), terms=terms)
     for noun, names in (("definition", created_definitions), ("term", lacking)):
         if names:
             out.print(f"{counted(len(names), noun)} created: {plain(', '.join(names))}")
-    show(document, wanted_parsed_file, planned, most=_SHOWN, verbs=("attached", "taken away"))
+    show(document, rules_of_file, planned, most=_SHOWN, verbs=("attached", "taken away"))
 
 
 def explain(
@@ -146,7 +138,7 @@ def explain(
     parts = parts_of(context, home)
     document = _document(parts, lake)
     number = _column(document, column)
-    tags = catalog_tags(document, rules_of_file, _catalog(parts), attached(parts.storage))
+    tags = catalog_tags(document, rules_of_file, _ports(parts)[0], attached(parts.storage))
     propagations = propagate(document, rules_of_file, today=_today(), catalog=tags)
     tag_explanations = explanations(rules_of_file, propagations, number, today=_today())
     terms = terms_of(document, rules_of_file, number)
@@ -184,28 +176,17 @@ def _document(parts: Worker, lake: str) -> LineageDocument:
             document = document_of_lake(lake_session, expressions=True)
     else:
         document = document_of_record(parts.storage, parts.publishing, expressions=True, classified=False)
-    if not document.datasets:
-        fail("there is no lineage yet: no run has written a data set. `throughline status` shows what has arrived")
-    return document
+    return not_empty(document)
 
 
-def _catalog(parts: Worker) -> Classifications:
-    return parts.classifications or fail(
-        "this catalog has no classifications: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
-    )
-
-
-def _terms(parts: Worker) -> Terms:
-    return parts.terms or fail(
-        "this catalog has no glossary: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
-    )
+def _ports(parts: Worker) -> tuple[Classifications, Terms]:
+    return of_catalog(parts.classifications, "has no classifications"), of_catalog(parts.terms, "has no glossary")
 
 
 def _planned(parts: Worker, document: LineageDocument, rules: Rules, *, onto_scanned: bool) -> ClassificationPlan:
+    classifications, terms = _ports(parts)
     own_marks = attached(parts.storage)
-    return plan_of(
-        document, rules, _catalog(parts), own_marks, terms=_terms(parts), today=_today(), onto_scanned=onto_scanned
-    )
+    return plan_of(document, rules, classifications, own_marks, terms=terms, today=_today(), onto_scanned=onto_scanned)
 
 
 def _today() -> date:

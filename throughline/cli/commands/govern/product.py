@@ -13,7 +13,7 @@ from shared.records.asset_record import AssetRecord
 from shared.texts import visible
 from throughline.cli.commands.lineage.document_source import judged_lineage
 from throughline.cli.context.parsed_file import parsed_files
-from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.context.target import HOME, Home, of_catalog, parts_of, reported
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json
 from throughline.cli.ui.options import PENDING, AsJson, ListLimit, Plan, refuse_json_without_plan
@@ -129,9 +129,7 @@ def _promises(files_read: Sequence[Contract | Product], parts: Worker, server: s
 
 
 def _terms(parts: Worker) -> Terms:
-    return parts.terms or fail(
-        "this catalog has no glossary: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2
-    )
+    return of_catalog(parts.terms, "has no glossary")
 
 
 def _planned_terms(

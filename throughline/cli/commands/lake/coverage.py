@@ -14,7 +14,7 @@ from shared.texts import suggestion
 from throughline.cli.commands.lake.lake_session import ROOT, EngineOption, Root, opened_lake
 from throughline.cli.commands.lake.rows import show_rows
 from throughline.cli.context.parsed_file import parsed_file
-from throughline.cli.context.target import HOME, Home, parts_of, reported
+from throughline.cli.context.target import HOME, Home, of_catalog, parts_of, reported
 from throughline.cli.ui.console import counted, fail, note, out, print_json, tracked
 from throughline.cli.ui.options import AsJson, Wide
 from throughline.cli.ui.tables import print_table
@@ -120,9 +120,7 @@ def _measure(
     """Read the catalog, write `gold/completeness`, and show it. Nothing is written where the catalog does not answer
     for all data sets.
     """
-    documents = parts_of(context, home).documents
-    if documents is None:
-        fail("this catalog can't be read in bulk: name Purview or Atlas by THROUGHLINE_CATALOG_ENDPOINT", code=2)
+    documents = of_catalog(parts_of(context, home).documents, "can't be read in bulk")
     with opened_lake(root, engine=engine) as lake:
         from throughline.lake.gold.completeness import (  # noqa: PLC0415 - see opened_lake
             linked_datasets,
