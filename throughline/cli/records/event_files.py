@@ -99,17 +99,6 @@ def events_in(path: Path) -> Iterator[EventFound]:
         raise UnreadableFileError(f"{name} can't be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def kind_of(path: Path) -> str:
-    """A sentence that says what kind of file this is, if it is known to hold no events; else empty. Raises
-    UnreadableFileError as `events_in` does.
-    """
-    try:
-        next(events_in(path), None)
-    except UnreadableFileError as error:
-        return str(error)
-    return ""
-
-
 def _open(path: Path, open_files: contextlib.ExitStack) -> BinaryIO:
     stream: Any = sys.stdin.buffer if str(path) == "-" else open_files.enter_context(path.open("rb"))
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)

@@ -2,9 +2,10 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
+from msgspec import structs
 
 from shared.naming.matching import candidates, underivable_names
 from shared.naming.names import NamingExplanation, explain
@@ -13,7 +14,7 @@ from shared.naming.stores.services import split_names
 from throughline.cli.commands.lineage.catalog_matches import looked, looked_document, show_candidates
 from throughline.cli.context.parsed_file import TextFile, names_in
 from throughline.cli.context.target import HOME, Home, parts_of
-from throughline.cli.records.event_files import kind_of
+from throughline.cli.records.event_files import events_in
 from throughline.cli.ui.console import fail, note, print_json
 from throughline.cli.ui.options import AsJson
 from throughline.cli.ui.tables import print_fact
@@ -51,7 +52,7 @@ def explain_command(
         throughline explain abfss://sales@onelake.dfs.fabric.microsoft.com shop.Lakehouse/Tables/t --names names.toml
     """
     if name is None:
-        fail(_without_name(namespace), code=2)
+        _refuse_without_name(namespace)
     if not namespace and not name:
         fail(f"namespace and name are empty: {_WRITE_BOTH}", code=2)
     environment = RunEnvironment(workspace=workspace, mounts=_pairs("--mount", "POINT=SOURCE", mount))
@@ -60,8 +61,8 @@ def explain_command(
     parts = parts_of(context, home) if look else None
     rules = parts.names if parts and names is None else rules
     naming_explanation = explain(namespace, name, symlinks=links, environment=environment, names=rules)
-    key = (naming_explanation.naming.best.type, naming_explanation.naming.best.qualified_name)
-    also = underivable_names(key, [(other.type, other.qualified_name) for other in naming_explanation.naming.others])
+    key = naming_explanation.naming.best.key
+    also = underivable_names(key, [other.key for other in naming_explanation.naming.others])
     steps = candidates(*key, also)
     answer = looked(parts, rules, key, also) if parts and not naming_explanation.noise else None
     if as_json:
@@ -78,12 +79,14 @@ def explain_command(
 _WRITE_BOTH = "write namespace and name of a data set, such as `throughline explain file /data/orders`"
 
 
-def _without_name(argument: str) -> str:
-    """What to do instead of explaining one argument, which may be a file."""
-    path = Path(argument)
-    if not path.is_file():
-        return _WRITE_BOTH
-    return kind_of(path) or f"{argument} is a file: `throughline translate {shlex.quote(argument)}` names its data sets"
+def _refuse_without_name(argument: str) -> NoReturn:
+    """End the command: with what to do instead where its only argument is a file of events. Raises UnreadableFileError
+    for another file.
+    """
+    if not Path(argument).is_file():
+        fail(_WRITE_BOTH, code=2)
+    next(events_in(Path(argument)), None)
+    fail(f"{argument} is a file: `throughline translate {shlex.quote(argument)}` names its data sets", code=2)
 
 
 def _pairs(option: str, form: str, pair_texts: list[str] | None) -> tuple[tuple[str, str], ...]:
@@ -99,17 +102,11 @@ def _pairs(option: str, form: str, pair_texts: list[str] | None) -> tuple[tuple[
 
 def _document(explanation: NamingExplanation) -> dict[str, Any]:
     """What `--json` prints: a stable form."""
-    best = explanation.naming.best
     return {
-        "type": best.type,
-        "qualified_name": best.qualified_name,
-        "rule": best.rule,
-        "why": list(explanation.why),
-        "identity": {"namespace": explanation.identity.namespace, "name": explanation.identity.name},
-        "others": [
-            {"type": other.type, "qualified_name": other.qualified_name, "rule": other.rule}
-            for other in explanation.naming.others
-        ],
+        **structs.asdict(explanation.naming.best),
+        "why": explanation.why,
+        "identity": explanation.identity,
+        "others": explanation.naming.others,
         "noise": explanation.noise,
     }
 

@@ -4,7 +4,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from shared.naming.names import Names
 from shared.translation.reference import ColumnPair, missing_pairs, named_pairs, translate_history
@@ -14,15 +13,26 @@ from throughline.cli.ui.tables import print_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunCount:
+    """The number of runs that have the same state, for the same reason."""
+
+    state: str
+    reason: str | None
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileReport:
     """What became of one file: its events, the refused ones with the reason, its runs by state and reason, its
     processes, and of the column pairs that its published runs name, the number and those that the lineage lacks.
+
+    `--json` prints it as it is.
     """
 
     file: str
     events: int
     refused: tuple[str, ...]
-    runs: tuple[tuple[str, str, int], ...]
+    runs: tuple[RunCount, ...]
     processes: int
     named_columns: int
     missing_columns: tuple[ColumnPair, ...]
@@ -39,7 +49,10 @@ def report_of(file: EventFile, names: Names) -> FileReport:
         file=str(file.path),
         events=len(file.events),
         refused=file.refused,
-        runs=tuple((state, reason, number) for (state, reason), number in sorted(runs.items())),
+        runs=tuple(
+            RunCount(state=state, reason=reason or None, number=number)
+            for (state, reason), number in sorted(runs.items())
+        ),
         processes=len(history.processes),
         named_columns=len(named),
         missing_columns=missing_pairs(named, history.processes),
@@ -50,26 +63,10 @@ def show_by_file(files: Iterable[EventFile], total: int, names: Names, *, as_jso
     """Print the reports of the files; whether all events could be used."""
     reports = [report_of(file, names) for file in tracked(files, "translating files", total)]
     if as_json:
-        print_json({"files": [_document(report) for report in reports]})
+        print_json({"files": reports})
     else:
         _print(reports)
     return not any(report.refused for report in reports)
-
-
-def _document(report: FileReport) -> dict[str, Any]:
-    runs = [{"state": state, "reason": reason or None, "number": number} for state, reason, number in report.runs]
-    return {
-        "file": report.file,
-        "events": report.events,
-        "refused": list(report.refused),
-        "runs": runs,
-        "processes": report.processes,
-        "named_columns": report.named_columns,
-        "missing_columns": [
-            {"source": pair.source, "input": pair.input, "target": pair.target, "output": pair.output}
-            for pair in report.missing_columns
-        ],
-    }
 
 
 def _print(reports: Sequence[FileReport]) -> None:
@@ -92,7 +89,7 @@ def _print(reports: Sequence[FileReport]) -> None:
 
 def _row(report: FileReport, folder: str) -> tuple[str, ...]:
     columns = f"{report.named_columns - len(report.missing_columns):,} of {report.named_columns:,}"
-    runs = "; ".join(f"{number:,} {state}{f': {reason}' if reason else ''}" for state, reason, number in report.runs)
+    runs = "; ".join(f"{run.number:,} {run.state}{f': {run.reason}' if run.reason else ''}" for run in report.runs)
     return (
         os.path.relpath(report.file, folder or "."),
         f"{report.events:,}",

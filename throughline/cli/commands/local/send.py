@@ -16,7 +16,7 @@ import typer
 from shared.http_errors import NO_ANSWER, name_of
 from throughline.cli.commands.local.translate import EventFiles
 from throughline.cli.context.target import HOME, Home, local_receiver
-from throughline.cli.records.event_files import EventFound, UnreadableFileError, events_in, files_of, kind_of
+from throughline.cli.records.event_files import EventFound, events_in, files_of
 from throughline.cli.ui.console import bar, fail, note, out
 from throughline.cli.ui.options import Key
 
@@ -43,15 +43,13 @@ def send(
         throughline send events.jsonl
         throughline send backlog/*.jsonl.gz --url https://NAME.azurewebsites.net --key ...
     """
-    try:
-        paths = files_of(files)
-        if sentence := next(filter(None, (kind_of(path) for path in paths if str(path) != "-")), ""):
-            fail(sentence, code=2)
-        place = receiver(url, home)
-        total = None if Path("-") in files else sum(1 for _ in _events(paths))  # read twice: far cheaper than sending
-        deliver(_events(paths), total, url=place, key=key, at_once=at_once)
-    except UnreadableFileError as error:
-        fail(str(error), code=2)
+    paths = files_of(files)
+    for path in paths:
+        if str(path) != "-":
+            next(events_in(path), None)  # raises for a file of another kind before anything is sent
+    place = receiver(url, home)
+    total = None if Path("-") in files else sum(1 for _ in _events(paths))  # read twice: far cheaper than sending
+    deliver(_events(paths), total, url=place, key=key, at_once=at_once)
 
 
 def deliver(events: Iterator[EventFound], total: int | None, *, url: str, key: str, at_once: int = 4) -> None:

@@ -1,7 +1,6 @@
 """`throughline translate`: events in, final lineage out, with no server at all."""
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from throughline.cli.commands.local.by_file import show_by_file
 from throughline.cli.context.parsed_file import TextFile, names_in
 from throughline.cli.records.event_files import EventFile, UnreadableFileError, files_of, read_file
 from throughline.cli.records.processes import process_document, process_tree
-from throughline.cli.ui.console import counted, fail, note, note_first, out, print_json, print_tree
+from throughline.cli.ui.console import counted, note, note_first, out, print_json, print_tree
 from throughline.cli.ui.options import AsJson
 from throughline.cli.ui.tables import print_table
 
@@ -46,7 +45,7 @@ def translate(files: EventFiles, *, names: TextFile = None, by_file: ByFile = Fa
         throughline translate events/ --by-file
     """
     rules = names_in(names)
-    paths = _files(files)
+    paths = files_of(files)
     event_files = (_read(path, is_alone=path in files) for path in paths)
     if by_file:
         if not show_by_file(event_files, len(paths), rules, as_json=as_json):
@@ -76,20 +75,13 @@ def translate(files: EventFiles, *, names: TextFile = None, by_file: ByFile = Fa
         raise typer.Exit(1)
 
 
-def _files(paths: Sequence[Path]) -> list[Path]:
-    try:
-        return files_of(paths)
-    except UnreadableFileError as error:
-        fail(str(error), code=2)
-
-
 def _read(path: Path, *, is_alone: bool) -> EventFile:
-    """A file's events. One that holds none ends the command if it was named alone, not if it lies in a folder."""
+    """A file's events. Raises UnreadableFileError for one that holds none and was named alone, not in a folder."""
     try:
         return read_file(path)
     except UnreadableFileError as error:
         if is_alone:
-            fail(str(error), code=2)
+            raise
         return EventFile(path=path, events=(), refused=(str(error),))
 
 
