@@ -56,17 +56,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     event: str | None = None
     packed: bytes | None = None
 
-    def raw(self) -> bytes:
-        """The bytes as they were received. Raises one of DAMAGED where they were damaged."""
-        return gzip.decompress(self.packed or b"") if self.event is None else self.event.encode()
+    @property
+    def raw(self) -> bytes | None:
+        """The bytes as they were received; None if they were damaged then."""
+        return unpacked(self.packed) if self.event is None else self.event.encode()
 
-
-def raw_of(line: Line) -> bytes | None:
-    """The bytes of an archived event as they were received; None if they were damaged then."""
-    try:
-        return line.raw()
-    except DAMAGED:
-        return None
+    def compressed(self, level: int = 6) -> bytes:
+        """The gzip of the event, as a blob in `events` would hold it."""
+        return (self.packed or b"") if self.event is None else gzip.compress(self.event.encode(), level, mtime=0)
 
 
 def unpacked(compressed: bytes | None) -> bytes | None:
@@ -336,17 +333,13 @@ def archived_packed(storage: Storage, events: Iterable[StoredEvent]) -> dict[Sto
                     with suppress(ArchiveMissing):
                         for line in lines_in(storage, file, run):
                             if event := missing.pop(line.blob, None):
-                                packed[event] = _packed(line)
+                                packed[event] = line.compressed()
             if not missing:
                 break
     return packed
 
 
 _FOLDER = attrgetter("folder")
-
-
-def _packed(line: Line) -> bytes:
-    return (line.packed or b"") if line.event is None else gzip.compress(line.event.encode(), mtime=0)
 
 
 def is_stored(storage: Storage, blob: str) -> bool:

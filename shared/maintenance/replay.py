@@ -8,9 +8,7 @@ Some of what is stored of an application may not be on record: whole runs, and s
 Rows may have been lost, or records been forgotten while their events are in the archive.
 """
 
-import gzip
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -24,7 +22,7 @@ from shared.applications.recompute import recompute
 from shared.applications.rows import BlobCache
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import StorageUnavailable, WriteConflict
-from shared.events.archive import DAMAGED, is_stored, lines_in
+from shared.events.archive import is_stored, lines_in
 from shared.events.dead_letters import (
     DISCARDED,
     LONGEST_ERROR,
@@ -97,8 +95,8 @@ def _record(storage: Storage, run_id: str, archived: list[ArchivedRun], cache: B
     arrived: datetime | None = None
     closed: datetime | None = None
     for line in (line for part in archived for line in lines_in(storage, part.file, part.run)):
-        with suppress(*DAMAGED):
-            cache.put(line.digest, gzip.compress(line.raw(), compresslevel=_LEVEL))
+        if line.event is not None:  # what is damaged may have been repaired in `events`
+            cache.put(line.digest, line.compressed(_LEVEL))
         arrived = max(line.arrived, arrived or line.arrived)
         closed = max(filter(None, (line.closed, closed)), default=None)
     events = [

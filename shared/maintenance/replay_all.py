@@ -96,9 +96,8 @@ def convert(storage: Storage, progress: Progress = no_progress) -> Iterator[str]
     for file in counted(progress, "files of the archive", names):
         if file not in indexes and index_of(file) not in indexes:
             for line in all_lines(storage, file):
-                compressed = line.packed if line.event is None else gzip.compress(line.event.encode(), mtime=0)
-                container = IGNORED if line.ignored else EVENTS
-                storage.put_new(container, _name_now(line.blob, compressed or b""), compressed or b"")
+                container, compressed = IGNORED if line.ignored else EVENTS, line.compressed()
+                storage.put_new(container, _name_now(line.blob, compressed), compressed)
             storage.delete_blob(ARCHIVE, file)
             yield file
 

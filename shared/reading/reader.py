@@ -21,7 +21,7 @@ from uuid import UUID
 from shared.applications.partition import OpenApplication, archived_before, read_open, read_record, whole
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost
-from shared.events.archive import lines_in, raw_of, read_index, unpacked
+from shared.events.archive import lines_in, read_index, unpacked
 from shared.events.archive_writer import CountedFile, counted_files, pending_batch
 from shared.events.stored_runs import ArchivedRun, RunFilter, StoredRun, runs_below, stored_runs
 from shared.openlineage.merging import stronger_end
@@ -81,7 +81,7 @@ def _archived_events(
     if not run_filter.fits(archived.run.job):
         return
     lines = lines_in(storage, archived.file, archived.run) if content else ()
-    raw = {line.digest: raw_of(line) for line in lines}
+    raw = {line.digest: line.raw for line in lines}
     for event, outcome in zip(archived.run.events, archived.run.states, strict=True):
         if run_filter.holds(event.time):
             yield EventRecord(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from shared.errors import Refused
-from shared.events.archive import all_lines, is_index, job_in, raw_of, unpacked
+from shared.events.archive import all_lines, is_index, job_in, unpacked
 from shared.events.stored_runs import RunFilter, prefixes
 from shared.openlineage.decoding import decode
 from shared.reading.values import EventRecord
@@ -30,7 +30,7 @@ def find_ignored(storage: Storage, wanted_run_filter: RunFilter) -> Iterator[Eve
         if not is_index(fact.name):
             for line in all_lines(storage, fact.name):
                 archived.add(line.blob)
-                yield from _record(line.blob, raw_of(line), wanted_run_filter, container=ARCHIVE, file=fact.name)
+                yield from _record(line.blob, line.raw, wanted_run_filter, container=ARCHIVE, file=fact.name)
     for fact in (fact for hour in hours for fact in storage.blobs(IGNORED, hour)):
         if fact.name not in archived:  # one that is being archived is in both
             raw = unpacked(storage.get(IGNORED, fact.name))
