@@ -9,10 +9,10 @@ from typing import Any
 
 import typer.main
 
-from throughline.cli.checks.rules import SECTIONS, DoctorRule
+from throughline.cli.checks.findings import SECTIONS, DoctorRule
 from throughline.cli.main import GROUPS, app
 from throughline.cli.platforms.runtimes import runtimes_of
-from throughline.cli.prove.claims import CLAIMS
+from throughline.cli.prove.proving import CLAIMS
 from throughline.project import ROOT
 
 FOLDER = ROOT / "docs/reference"

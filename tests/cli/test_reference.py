@@ -3,7 +3,7 @@
 import pytest
 
 from tests.pages import FOLDER, pages
-from throughline.cli.checks.rules import BY_CODE
+from throughline.cli.checks.findings import BY_CODE
 
 PAGES = pages()
 

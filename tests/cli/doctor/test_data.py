@@ -33,9 +33,8 @@ from tests.support.publishing import context_of
 from tests.support.scripted import ScriptedAnswer, scripted
 from throughline.cli.checks.catalog import check_catalog, check_connection
 from throughline.cli.checks.data import check_counts, check_settings, check_storage, judge_counts
-from throughline.cli.checks.findings import CheckResult
+from throughline.cli.checks.findings import SECTIONS, CheckResult
 from throughline.cli.checks.machine import check_machine
-from throughline.cli.checks.rules import SECTIONS
 from throughline.cli.checks.trial_run import findings
 from throughline.cli.checks.types import check_types
 from throughline.local.toolchain.java import JavaHome, JavaNeed, NoJavaError

@@ -34,8 +34,7 @@ from tests.support.deployment import Root
 from throughline.cli.checks.azure.deployed import Deployed, DeploymentQuery
 from throughline.cli.checks.azure.deployment import check_deployment
 from throughline.cli.checks.azure.rights import needed_roles
-from throughline.cli.checks.findings import CheckResult, CheckState
-from throughline.cli.checks.rules import SECTIONS
+from throughline.cli.checks.findings import SECTIONS, CheckResult, CheckState
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.support.deployment import Root
 from tests.support.installation import installation
 from throughline.cli.checks.azure.deployed import DeploymentQuery
 from throughline.cli.checks.azure.deployment import check_deployment
-from throughline.cli.checks.rules import SECTIONS
+from throughline.cli.checks.findings import SECTIONS
 from throughline.cli.commands.operate.doctor import report
 from throughline.cli.main import app
 

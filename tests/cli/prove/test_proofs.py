@@ -18,9 +18,8 @@ from shared.telemetry.port import CALL, Telemetry
 from tests.cli.doctor.played_azure import ACCOUNTS, GROUP, LINEAGE, PAGE, PRINCIPALS, RECEIVER, with_lineage
 from tests.support.played_receiver import PRODUCTION
 from tests.support.played_subscription import OLD, PlayedSubscription
-from throughline.cli.prove.claims import CLAIMS
 from throughline.cli.prove.evidence import ProofContext, Verdict, anonymous, refuted
-from throughline.cli.prove.proving import PROOFS, ClaimResult, Proof, chosen, prove
+from throughline.cli.prove.proving import CLAIMS, PROOFS, ClaimResult, Proof, chosen, prove
 
 OPTIONS = frozenset({"--purview", "--throttle"})
 SCANNED = (

@@ -16,7 +16,7 @@ from tests.infra.compiled.conftest import ALWAYS, VARIANTS
 from tests.infra.snapshots import GROUP as AZURE_GROUP
 from tests.infra.snapshots import Snapshot, snapshot
 from tests.support.deployment import Root
-from throughline.cli.checks.rules import SECTIONS
+from throughline.cli.checks.findings import SECTIONS
 from throughline.cli.deploy.command import main
 
 CLOSED = {

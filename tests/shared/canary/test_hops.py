@@ -13,7 +13,7 @@ from shared.records.control import CANARY
 from shared.telemetry.port import Act, Acts, line_of
 from tests.support.cli import Parts
 from tests.support.installation import installation
-from throughline.cli.checks.rules import BY_CODE
+from throughline.cli.checks.findings import BY_CODE
 
 HOUR = timedelta(hours=1)
 

@@ -1,15 +1,43 @@
 """Run proofs one after the other: each claim's verdict, and what was made is taken away whatever happens."""
 
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from shared.errors import CatalogRefused, Retry
 from throughline.cli.deploy.azure_cli import AzureCliError
 from throughline.cli.deploy.progress import DeployError
 from throughline.cli.prove import catalog, deployment
-from throughline.cli.prove.claims import CLAIMS, Claim
 from throughline.cli.prove.evidence import Evidence, ProofContext, anonymous, not_run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A statement about Azure, Purview or Spark's platforms that rests on documentation or on others' source:
+    `claims.toml` has them by group, docs/reference/unproven.md shows them.
+
+    `id` is stable: reports name it. `sentence` is what is claimed; `instead` what was done without a subscription.
+    `proof` is the name of the proof that `throughline prove` runs (PROOFS); empty: people have to look.
+    """
+
+    id: str
+    group: str
+    sentence: str
+    instead: str
+    proof: str = ""
+
+
+def _read(text: str) -> Iterator[Claim]:
+    for group, claims in tomllib.loads(text).items():
+        for name, fields in claims.items():
+            sentence, instead = fields["claim"], fields["instead"]
+            yield Claim(id=name, group=group, sentence=sentence, instead=instead, proof=fields.get("proof", ""))
+
+
+CLAIMS = tuple(_read(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8")))
+"""All claims, in the order of the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

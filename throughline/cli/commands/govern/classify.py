@@ -1,13 +1,15 @@
 """`throughline classify`: classifications that follow values, stop at masks, and go to the catalog."""
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from shared.bootstrap import Worker
 from shared.catalog.port import Classifications, Terms
-from shared.classifying.attached import attached
+from shared.classifying.attached import Mark, attached
 from shared.classifying.planning import (
     ClassificationPlan,
     catalog_tags,
@@ -18,26 +20,18 @@ from shared.classifying.planning import (
 )
 from shared.classifying.planning import apply as apply_plan
 from shared.classifying.planning import plan as plan_of
+from shared.governance.propagation import TagExplanation, TagState, propagate, remarks, terms_of
 from shared.governance.propagation import explain as explanations
-from shared.governance.propagation import propagate, terms_of
-from shared.governance.rules import Rules
+from shared.governance.rules import Rules, Term
 from shared.governance.rules_file import parse_rules
-from shared.lineage.document import LineageDocument
+from shared.lineage.document import Edge, LineageDocument
 from shared.lineage.questions import LineageIndex
 from shared.query.recorded_document import document_of_record
-from throughline.cli.commands.govern.classify_output import (
-    explanation_as_json,
-    plan_as_json,
-    reason,
-    reason_of_term,
-    show,
-    step,
-)
 from throughline.cli.commands.lake.lake_session import opened_lake
 from throughline.cli.commands.lineage.document_source import names_of_lineage, not_empty
 from throughline.cli.context.parsed_file import parsed_file
 from throughline.cli.context.target import HOME, Home, of_catalog, parts_of, reported
-from throughline.cli.ui.console import bar, counted, fail, out, plain, print_json
+from throughline.cli.ui.console import bar, counted, fail, listed, note, out, plain, print_json
 from throughline.cli.ui.options import PENDING, AsJson
 from throughline.cli.ui.teaching import TeachingApp
 from throughline.lake.engine_choice import EngineName
@@ -78,9 +72,9 @@ def plan(
     lacking = lacking_terms(_ports(parts)[1], rules_of_file)
     classification_plan = _planned(parts, document, rules_of_file, onto_scanned=onto_scanned)
     if as_json:
-        print_json({**plan_as_json(document, classification_plan), "new_terms": list(lacking)})
+        print_json({**_plan_document(document, classification_plan), "new_terms": list(lacking)})
     else:
-        show(document, rules_of_file, classification_plan, most=0 if wide else _SHOWN)
+        _show(document, rules_of_file, classification_plan, most=0 if wide else _SHOWN)
         if lacking:
             out.print(f"{counted(len(lacking), 'term')} to create: {plain(', '.join(lacking))}")
     if classification_plan.has_changes:
@@ -117,7 +111,7 @@ def apply(
     for noun, names in (("definition", created_definitions), ("term", lacking)):
         if names:
             out.print(f"{counted(len(names), noun)} created: {plain(', '.join(names))}")
-    show(document, rules_of_file, planned, most=_SHOWN, verbs=("attached", "taken away"))
+    _show(document, rules_of_file, planned, most=_SHOWN, verbs=("attached", "taken away"))
 
 
 def explain(
@@ -141,30 +135,23 @@ def explain(
     tags = catalog_tags(document, rules_of_file, _ports(parts)[0], attached(parts.storage))
     propagations = propagate(document, rules_of_file, today=_today(), catalog=tags)
     tag_explanations = explanations(rules_of_file, propagations, number, today=_today())
-    terms = terms_of(document, rules_of_file, number)
+    classifications = [_explanation_document(document, explanation) for explanation in tag_explanations]
+    terms = [
+        {"term": term.full_name, "reason": _reason_of_term(term)} for term in terms_of(document, rules_of_file, number)
+    ]
     if as_json:
-        print_json(
-            {
-                "column": column,
-                "classifications": [
-                    explanation_as_json(document, tag_explanation) for tag_explanation in tag_explanations
-                ],
-                "terms": [{"term": term.full_name, "reason": reason_of_term(term)} for term in terms],
-            }
-        )
+        print_json({"column": column, "classifications": classifications, "terms": terms})
         return
-    if not tag_explanations and not terms:
+    if not classifications and not terms:
         out.print("the rules have no classification, and no glossary term for this column")
-    for explanation in tag_explanations:
-        out.print(
-            f"[bold]{plain(explanation.classification)}[/]: {explanation.state.value}. {plain(reason(explanation))}"
-        )
-        for edge in explanation.way:
-            mark = " [magenta]the mask stops it here[/]" if edge is explanation.stopped_at else ""
-            out.print(f"  {plain(step(document, edge))}{mark}")
-
+    for explanation in classifications:
+        name, state, reason = (plain(explanation[fact]) for fact in ("classification", "state", "reason"))
+        out.print(f"[bold]{name}[/]: {state}. {reason}")
+        for step in explanation["way"]:
+            mark = " [magenta]the mask stops it here[/]" if step["stops"] else ""
+            out.print(f"  {plain(step['step'])}{mark}")
     for term in terms:
-        out.print(f"[bold]{plain(term.full_name)}[/]: a glossary term. {plain(reason_of_term(term))}")
+        out.print(f"[bold]{plain(term['term'])}[/]: a glossary term. {plain(term['reason'])}")
 
 
 def _document(parts: Worker, lake: str) -> LineageDocument:
@@ -199,6 +186,104 @@ def _column(document: LineageDocument, text: str) -> int:
     if column is None:
         fail(f"{text} is a data set: name a column, as {text}.COLUMN", code=2)
     return column
+
+
+def _counts(document: LineageDocument, classification_plan: ClassificationPlan) -> dict[str, dict[str, int]]:
+    """By classification: the numbers of columns that are tagged, clean, and not known."""
+    columns = [number for number, column in enumerate(document.columns) if column.name]
+    counts = {
+        name: Counter(map(tag_propagation.state, columns))
+        for name, tag_propagation in classification_plan.propagations.items()
+    }
+    return {
+        name: {state.value: counts_by_state[state] for state in TagState}
+        for name, counts_by_state in sorted(counts.items())
+    }
+
+
+def _show(
+    document: LineageDocument,
+    rules: Rules,
+    classification_plan: ClassificationPlan,
+    *,
+    most: int,
+    verbs: tuple[str, str] = ("to attach", "to take away"),
+) -> None:
+    """Print a plan, at most so many marks of each kind (0: all), and the rules without an effect."""
+    for name, counts in _counts(document, classification_plan).items():
+        text = ", ".join(f"{number:,} {state}" for state, number in counts.items())
+        out.print(f"[bold]{plain(name)}[/]: {text}")
+    for sign, marks in (("[green]+[/]", (*classification_plan.attach,)), ("[red]-[/]", (*classification_plan.detach,))):
+        lines = (f"{sign} [bold]{plain(mark.name)}[/] {plain(mark.qualified_name)}" for mark in marks)
+        listed(lines, most, "--wide")
+    out.print(f"{len(classification_plan.attach):,} {verbs[0]}, {len(classification_plan.detach):,} {verbs[1]}")
+    reasons = {
+        "on scanned assets, which are left alone: --onto-scanned includes them": classification_plan.scanned,
+        "attached by others already": classification_plan.others,
+        "attached by another rules file already": classification_plan.joined,
+        "no longer given by this rules file, but by another": classification_plan.left,
+        "kept, since it is not known whether the value still arrives": classification_plan.kept,
+        "on columns or data sets that the catalog does not have": classification_plan.absent,
+    }
+    for reason, marks in reasons.items():
+        if marks:
+            note("left", f"{len(marks):,} {reason}")
+    for remark in remarks(document, rules, today=datetime.now(UTC).date(), catalog=classification_plan.tags):
+        note("unused", f"{rules.place}:{remark.line}: {remark.text}")
+
+
+_LISTS = ("attach", "detach", "joined", "left", "scanned", "others", "kept", "absent")
+
+
+def _plan_document(document: LineageDocument, classification_plan: ClassificationPlan) -> dict[str, object]:
+    """A plan as `--json` has it."""
+
+    def documents(marks: Iterable[Mark]) -> list[dict[str, str]]:
+        return [{str(mark.kind): mark.name, "type": mark.type, "qualified_name": mark.qualified_name} for mark in marks]
+
+    return {
+        "classifications": _counts(document, classification_plan),
+        **{name: documents(getattr(classification_plan, name)) for name in _LISTS},
+    }
+
+
+def _reason(explanation: TagExplanation) -> str:
+    """The reason of a state, in one sentence."""
+    if explanation.declassified:
+        approval = explanation.declassified.approval
+        return f"Declassified by {approval.author} until {approval.expires}: {approval.reason}"
+    begins = f"It begins by the rule in line {explanation.origin.line}" if explanation.origin else ""
+    if explanation.state is TagState.TAGGED:
+        return begins
+    if explanation.state is TagState.UNKNOWN and begins:
+        return f"{begins}, and may arrive or not: on the way is code that Spark's plan does not show"
+    if explanation.state is TagState.UNKNOWN:
+        return "The source of a value on the way is not known"
+    return f"{begins}, and a mask stops it" if explanation.stopped_at else "No value of a column that has it arrives"
+
+
+def _reason_of_term(rule: Term) -> str:
+    """The reason why a column has a term, in one sentence."""
+    subject = "its data set" if rule.of_datasets else "it"
+    return f"The rule in line {rule.line} gives {subject} the term"
+
+
+def _step(document: LineageDocument, edge: Edge) -> str:
+    """An edge in a line: both columns, what happens, and the process."""
+    ends = (document.columns[edge.input], document.columns[edge.output])
+    source_name, other = (f"{document.datasets[end.dataset].name}.{end.name}" for end in ends)
+    edge_text = f"{edge.kind.value}: {edge.description}" if edge.description else edge.kind.value
+    return f"{source_name} → {other} ({edge_text}; {document.processes[edge.process].name})"
+
+
+def _explanation_document(document: LineageDocument, explanation: TagExplanation) -> dict[str, Any]:
+    """An explanation as `--json` has it."""
+    return {
+        "classification": explanation.classification,
+        "state": explanation.state.value,
+        "reason": _reason(explanation),
+        "way": [{"step": _step(document, edge), "stops": edge is explanation.stopped_at} for edge in explanation.way],
+    }
 
 
 app.add("plan", plan)

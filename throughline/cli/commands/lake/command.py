@@ -15,8 +15,16 @@ from shared.maintenance.publish_missing import import_processes
 from shared.publishing.context import Published
 from shared.texts import suggestion
 from throughline.cli.commands.lake.coverage import coverage
-from throughline.cli.commands.lake.lake_session import ROOT, Cores, EngineOption, Memory, Root, opened_lake
-from throughline.cli.commands.lake.lake_settings import meaning_for, refuse_other_meaning
+from throughline.cli.commands.lake.lake_session import (
+    ROOT,
+    Cores,
+    EngineOption,
+    Memory,
+    Root,
+    meaning_for,
+    opened_lake,
+    refuse_other_meaning,
+)
 from throughline.cli.commands.lake.rows import show_rows
 from throughline.cli.commands.lineage.document_source import marks_if_any
 from throughline.cli.context.parsed_file import TextFile, names_in

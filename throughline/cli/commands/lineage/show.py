@@ -7,11 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
-from shared.lineage.document import Kind
-from shared.lineage.graph import Way
-from shared.lineage.questions import LineageIndex, origin_document, origins_of
+from shared.lineage.document import Kind, LineageDocument
+from shared.lineage.graph import Way, label
+from shared.lineage.questions import LineageIndex, Origin, origin_document, origins_of
 from shared.lineage.steps import Branch, Dataset, Lineage, lineage_of, tree
-from throughline.cli.commands.lineage.column_origins import origin_tree
 from throughline.cli.commands.lineage.document_source import lineage_document, names_of_lineage
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import plain, print_json, print_tree
@@ -125,3 +124,28 @@ def _documents(branches: Sequence[Branch]) -> list[dict[str, Any]]:
         }
         for branch in branches
     ]
+
+
+def origin_tree(document: LineageDocument, origin: Origin) -> Tree:
+    """The tree as it is printed: each column with its kind, expression and process."""
+    tree = Tree(_line(document, origin))
+    for upper_origin in origin.origins:
+        tree.add(origin_tree(document, upper_origin))
+    if origin.edge is None and not origin.origins and not origin.remark:
+        tree.add("[dim]no process on record writes it[/]")
+    return tree
+
+
+def _line(document: LineageDocument, origin: Origin) -> str:
+    column = document.columns[origin.column]
+    dataset = document.datasets[column.dataset]
+    text = f"[green]{plain(label(dataset, column.name))}[/]"
+    if edge := origin.edge:
+        colour = "magenta" if edge.kind is Kind.MASK else "yellow"
+        expression = f": {plain(edge.description)}" if edge.description else ""
+        parsed = ", from the statement" if edge.parsed else ""
+        process = plain(document.processes[edge.process].name)
+        text += f" [{colour}]{edge.kind}[/]{expression} [dim]by {process}{parsed}[/]"
+    else:
+        text += f" [dim]{plain(dataset.qualified_name)}[/]"
+    return f"{text} [yellow]({origin.remark})[/]" if origin.remark else text

@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from msgspec import to_builtins
 from shared.applications.fold import CLOSED
 from shared.bootstrap import Worker
 from shared.events.dead_letters import DISCARDED
+from shared.events.stored_runs import RunFilter
 from shared.foreign import POSITION as FOREIGN_POSITION
 from shared.foreign import ForeignPosition
 from shared.forwarding.outbox import TargetStatus, statuses
@@ -19,13 +21,18 @@ from shared.forwarding.rules import parse_forward_rules
 from shared.openlineage.selection import BY_SETTINGS
 from shared.publishing.shadow import Shadow
 from shared.query.published_document import DocumentAge, document_age
+from shared.reading.reader import wanted_events
+from shared.reading.values import EventRecord
 from shared.records.control import mismatch, stored_versions
+from shared.records.states import EventState
+from shared.reporting.run_report import run_report
 from shared.reporting.status import By, ColumnSources, EventGroup, Status, Waiting
 from shared.reporting.status import status as read_status
+from shared.storage.port import Storage
 from shared.translation.run.translate import RUN_FAILED
-from throughline.cli.commands.lineage.table_runs import show_table_runs
 from throughline.cli.context.target import HOME, Home, parts_of
-from throughline.cli.ui.console import counted, fail, note, out, plain, print_json, reading_bars
+from throughline.cli.records.runs import no_write_of, writes
+from throughline.cli.ui.console import counted, fail, left_out, note, out, plain, print_json, reading_bars
 from throughline.cli.ui.options import AsJson, Wide
 from throughline.cli.ui.tables import print_table
 
@@ -279,3 +286,52 @@ def _reasons(counts: Mapping[str, int], *, wide: bool) -> list[tuple[int, str]]:
         *shown_reasons,
         *([(folded, "carry no lineage to publish, as expected (--wide lists why)")] if folded else []),
     ]
+
+
+_RUNS = 20
+"""Runs that are shown unless --most says how many."""
+
+
+def show_table_runs(storage: Storage, table: str, limit: int, *, wide: bool, as_json: bool) -> None:
+    """Print the runs whose events name the table as an output. Ends the command where there is none. Raises
+    StorageUnavailable, ArchiveMissing and ContentLost.
+    """
+    with reading_bars() as seen_reading_bars:
+        last = dict[str, EventRecord]()
+        for record in wanted_events(storage, RunFilter(), content=True):
+            seen_reading_bars("events", 1)
+            if writes(record.raw, table):
+                run_id = record.event.run_id
+                last[run_id] = max(last.get(run_id, record), record, key=attrgetter("event.time"))
+        if not last:
+            fail(no_write_of(table))
+        newest = sorted(last.values(), key=attrgetter("event.time"), reverse=True)
+        shown_event_records = newest[: limit or _RUNS]
+        reports = [
+            (record, report)
+            for record in shown_event_records
+            if (report := run_report(storage, record.event.run_id, application=record.event.application))
+        ]
+    if as_json:
+        documents = [
+            {
+                "run_id": report.run_id,
+                "job": record.job,
+                "last_event": record.event.time,
+                "end": report.end,
+                "state": report.state,
+                "reason": report.outcome[1] or None,
+                "in_catalog": report.outcome[0] == EventState.PUBLISHED,
+            }
+            for record, report in reports
+        ]
+        print_json({"runs": documents, "count": len(newest)})
+        return
+    rows = [
+        (f"{record.event.time:%Y-%m-%d %H:%M:%S}", report.run_id, report.outcome[0], record.job, report.outcome[1])
+        for record, report in reports
+    ]
+    notes = () if wide else [list(filter(None, row[3:])) for row in rows]
+    print_table(("last event", "run", "state", "job", "reason"), rows, notes=notes, wide=wide, only_wide=2)
+    out.print(f"{counted(len(newest), 'run')}{left_out(len(newest) - len(shown_event_records))}")
+    out.print("\nNext: `throughline run ID` shows one, and what to do about it")
