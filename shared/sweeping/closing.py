@@ -10,10 +10,12 @@ The last two rows are in `shared/sweeping/forgetting.py`.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
+from itertools import groupby
+from operator import attrgetter
 from types import MappingProxyType
 
 from msgspec import structs
@@ -167,20 +169,16 @@ class _Archiving:
 
     def ignored_batches(self) -> Iterator[tuple[Item, ...]]:
         """Ignored events that came long ago, in batches for one file each: of one hour and reason."""
-        folder, items = "", list[Item]()
-        for fact in self._storage.blobs(IGNORED):
-            if fact.arrived > self._quiet_since or not is_ignored_blob(fact.name):
-                continue
-            item = Item(
-                IGNORED, fact.name, fact.arrived, fact.size, EventState.SKIPPED.value, reason_of_ignored(fact.name)
-            )
-            if item.folder != folder:
-                yield from self._divided(items)
-                folder, items = item.folder, []
-            items.append(item)
-        yield from self._divided(items)
+        state = EventState.SKIPPED.value
+        items = (
+            Item(IGNORED, fact.name, fact.arrived, fact.size, state, reason_of_ignored(fact.name))
+            for fact in self._storage.blobs(IGNORED)
+            if fact.arrived <= self._quiet_since and is_ignored_blob(fact.name)
+        )
+        for _, group in groupby(items, key=attrgetter("folder")):
+            yield from self._divided(group)
 
-    def _divided(self, items: Iterator[Item] | list[Item]) -> Iterator[tuple[Item, ...]]:
+    def _divided(self, items: Iterable[Item]) -> Iterator[tuple[Item, ...]]:
         batch, size = list[Item](), 0
         for item in items:
             if batch and (len(batch) >= self._options.max_events or size + item.size > self._options.max_bytes):

@@ -11,11 +11,10 @@ A sweep records the application at which it works, so that one that crashes the 
 """
 
 import logging
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Self
 
 from shared.errors import GivenUp, StorageUnavailable
 from shared.events.dead_letters import (
@@ -142,33 +141,27 @@ class Retries:
         return state
 
 
-@dataclass(slots=True)
-class CurrentApplication:
-    """The application at which a sweep works, on record. A sweep that lost its lease keeps off the next one's.
-
-    A context of the sweep: it stays on record only when the process ends within, not when the sweep raises an error.
+@contextmanager
+def noting_current(storage: Storage) -> Iterator[Callable[[str], None]]:
+    """Yield what puts the application on record that a sweep is about to change. It stays there only when the process
+    ends within, not when the sweep raises an error. A sweep that lost its lease keeps off the next one's.
     """
+    etag = current = ""
 
-    storage: Storage
-    etag: str = ""
-    application: str = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
-        if kind is None:
-            self._end()
-        elif issubclass(kind, Exception):
-            with suppress(StorageUnavailable):  # the sweep's own error counts
-                self._end()
-
-    def begin(self, application: str) -> None:
-        """Record that the sweep is about to change this application."""
-        if application != self.application:
+    def begin(application: str) -> None:
+        nonlocal etag, current
+        if application != current:
             row = Row(partition=_PARTITION, key=_CURRENT, values={"application": application})
-            self.etag, self.application = self.storage.upsert(CONTROL, row), application
+            etag, current = storage.upsert(CONTROL, row), application
 
-    def _end(self) -> None:
-        if self.etag:
-            self.storage.delete(CONTROL, _PARTITION, _CURRENT, self.etag)
+    def end() -> None:
+        if etag:
+            storage.delete(CONTROL, _PARTITION, _CURRENT, etag)
+
+    try:
+        yield begin
+    except Exception:
+        with suppress(StorageUnavailable):  # the sweep's own error counts
+            end()
+        raise
+    end()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Literal
 
 from shared.applications.delivery import home_of, reunite
@@ -38,7 +39,7 @@ from shared.sweeping.listing import (
     put_entries,
     rounded,
 )
-from shared.sweeping.retries import CurrentApplication, Retries
+from shared.sweeping.retries import Retries, noting_current
 from shared.telemetry.port import SILENT, Fact, Telemetry
 
 _LOG = logging.getLogger("throughline.sweep")
@@ -124,26 +125,35 @@ class _Sweep:
         entries = list(due_entries(self.storage, now))
         retries = Retries.load(self.storage, now)
         entries_due = {entry.application for entry in entries}
-        listing, next_position = self._lister(frozenset(entries_due | retries.states.keys())).list(position, now)
+        lister = Lister(
+            storage=self.storage,
+            grace=self.options.grace,
+            quiet=self.options.closing.quiet,
+            most_blobs=self.options.most_blobs,
+            unfinished=frozenset(entries_due | retries.states.keys()),
+            telemetry=self.options.telemetry,
+        )
+        listing, next_position = lister.list(position, now)
         applications = dict.fromkeys(
             (*listing.applications_due, *(entry.application for entry in entries), *retries.states)
         )
         is_cut = False
-        with CurrentApplication(self.storage) as current:
+        with noting_current(self.storage) as begin:
             for application in sorted(applications, key=lambda application: application in retries.states):
                 if not self.session.may_continue(_SHARE):
                     is_cut = True
                     break
-                listed = listing.applications.get(application, {})
                 look = _Look(
                     storage=self.storage,
                     processor=processor,
                     options=self.options,
                     application=application,
-                    listed=listed,
+                    listing=listing,
+                    begin=partial(begin, application),
+                    now=now,
                     is_due=application in entries_due,
                 )
-                self._look_at(look, listing, retries, current, now)
+                self._look_at(look, retries)
         put_entries(self.storage, self.entries, [] if is_cut else entries)  # first: the position says that this is done
         if not is_cut:
             SWEEP.save(self.storage, next_position)
@@ -171,26 +181,13 @@ class _Sweep:
             is_behind=next_position.is_behind,
         )
 
-    def _lister(self, unfinished: frozenset[str]) -> Lister:
-        options = self.options
-        return Lister(
-            storage=self.storage,
-            grace=options.grace,
-            quiet=options.closing.quiet,
-            most_blobs=options.most_blobs,
-            unfinished=unfinished,
-            telemetry=options.telemetry,
-        )
-
-    def _look_at(
-        self, look: "_Look", listing: Listing, retries: Retries, current: CurrentApplication, now: datetime
-    ) -> None:
+    def _look_at(self, look: "_Look", retries: Retries) -> None:
         """Look at one application. One that fails blocks no other; unavailable storage ends the sweep."""
-        application = look.application
+        application, now = look.application, look.now
         if not retries.is_due(application):
             return
         try:
-            waiting = look.run(current, listing, now)
+            waiting = look.run()
         except StorageUnavailable:
             raise  # nothing is wrong with this application
         except WriteConflict:
@@ -211,55 +208,62 @@ class _Sweep:
 
 @dataclass(slots=True, kw_only=True)
 class _Look:
-    """A look at one application."""
+    """A look at one application. `begin` is called before it is changed."""
 
     storage: Storage
     processor: ApplicationProcessor
     options: SweepOptions
     application: str
-    listed: Mapping[str, ListedRun]
+    listing: Listing
+    begin: Callable[[], None]
+    now: datetime
     is_due: bool = False
     timed_out: int = 0
     undelivered: int = 0
     records: dict[str, RunRecord] = field(default_factory=dict)
     snapshot: OpenApplication | None = None
 
-    def run(self, current: CurrentApplication, listing: Listing, now: datetime) -> list[datetime]:
+    @property
+    def listed(self) -> Mapping[str, ListedRun]:
+        """Its runs as the listing shows them."""
+        return self.listing.applications.get(self.application, {})
+
+    def run(self) -> list[datetime]:
         """Fold what is late, missed or timed out. Returns the last arrivals of the runs that wait for their end."""
         snapshot = self.snapshot = read_open(self.storage, self.application)
         rows, missing = snapshot.by_run(), self._missing(snapshot)
-        split_runs = {*self.listed, self.application} & listing.places.keys()
-        places = {run_id: set(listing.places[run_id]) for run_id in sorted(split_runs)}
+        split_runs = {*self.listed, self.application} & self.listing.places.keys()
+        places = {run_id: set(self.listing.places[run_id]) for run_id in sorted(split_runs)}
         self.records = self._read_records(rows.keys() | missing.keys())
         force, timed_out, waiting = set[str](), set[str](), dict[str, datetime]()
         for run_id in sorted(rows.keys() | missing.keys() | self.records.keys()):
             record = self.records.get(run_id)
-            events = [*rows.get(run_id, []), *self._insert(current, run_id, missing.get(run_id, ()), record)]
+            events = [*rows.get(run_id, []), *self._insert(run_id, missing.get(run_id, ()), record)]
             if record and record.home:
                 if events:
                     places.setdefault(run_id, set()).update({self.application, record.home})
                 continue
             arrived = self._arrived(run_id, events, record)
-            match self._judge(events, record, now - arrived, is_missing=run_id in missing):
+            match self._judge(events, record, self.now - arrived, is_missing=run_id in missing):
                 case "force":
                     force.add(run_id)
                 case "timed out":
                     timed_out.add(run_id)
                 case "waits":
                     waiting[run_id] = arrived
-        split = {run_id for run_id in places if self._is_split(run_id, places[run_id], listing, now)}
+        split = {run_id for run_id in places if self._is_split(run_id, places[run_id])}
         crowded = {run_id for run_id in waiting if len(rows.get(run_id, ())) > MAX_WAITING_EVENTS}
-        homes = self._fold(current, snapshot, frozenset((force | crowded) - split), frozenset(timed_out - split))
+        homes = self._fold(snapshot, frozenset((force | crowded) - split), frozenset(timed_out - split))
         for run_id, home in homes.items():
             places.setdefault(run_id, set()).update({self.application, home})
         split |= homes.keys()
         for run_id in sorted(split):
-            current.begin(self.application)
-            self._reunite(run_id, places[run_id], listing, timed_out=run_id in timed_out)
+            self.begin()
+            self._reunite(run_id, places[run_id], timed_out=run_id in timed_out)
         own_places = set() if snapshot.etag else places.get(self.application, set())
-        if self._is_split(self.application, own_places, listing, now):  # it has got a state, which lacks its own times
-            current.begin(self.application)
-            self._reunite(self.application, own_places, listing, timed_out=False)
+        if self._is_split(self.application, own_places):  # it has got a state, which lacks its own times
+            self.begin()
+            self._reunite(self.application, own_places, timed_out=False)
         self.timed_out += len(timed_out)
         self.undelivered += len(force | split)
         return list(waiting.values())
@@ -283,9 +287,7 @@ class _Look:
         event = self.processor.event(row.event, row.payload) if row.event.type == RUNNING else None
         return event is not None and event.may_stream
 
-    def _fold(
-        self, current: CurrentApplication, snapshot: OpenApplication, force: frozenset[str], timed_out: frozenset[str]
-    ) -> Mapping[str, str]:
+    def _fold(self, snapshot: OpenApplication, force: frozenset[str], timed_out: frozenset[str]) -> Mapping[str, str]:
         """Fold these runs, and the application's own times if these are new. Returns the runs that belong elsewhere."""
         own_times = [event.event.time for event in snapshot.by_run().get(self.application, [])]
         times = bool(snapshot.etag and own_times) and (
@@ -293,16 +295,16 @@ class _Look:
         )
         if not (force or timed_out or times or snapshot.state.stale):
             return {}
-        current.begin(self.application)
+        self.begin()
         outcome = self.processor.fold(self.application, FoldRequest(force=force, timed_out=timed_out, times=times))
         self.records |= outcome.records
         return outcome.homes
 
-    def _reunite(self, run_id: str, places: set[str], listing: Listing, *, timed_out: bool) -> None:
+    def _reunite(self, run_id: str, places: set[str], *, timed_out: bool) -> None:
         events = {
             digest: event
             for application in places
-            for digest, event in listing.applications.get(application, {}).get(run_id, ListedRun()).events.items()
+            for digest, event in self.listing.applications.get(application, {}).get(run_id, ListedRun()).events.items()
         }
         reunite(self.processor, run_id, places, events.values())
         if timed_out:
@@ -332,9 +334,7 @@ class _Look:
         records = ((run_id, read_record(self.storage, self.application, run_id)) for run_id in sorted(runs))
         return {run_id: record for run_id, record in records if record}
 
-    def _insert(
-        self, current: CurrentApplication, run_id: str, events: list[StoredEvent] | tuple[()], record: RunRecord | None
-    ) -> list[EventRow]:
+    def _insert(self, run_id: str, events: list[StoredEvent] | tuple[()], record: RunRecord | None) -> list[EventRow]:
         """Write the missing rows of events that are not folded either."""
         folded = record.digests if record else frozenset()
         rows = [
@@ -343,7 +343,7 @@ class _Look:
             if event.digest not in folded
         ]
         for row in rows:
-            current.begin(self.application)
+            self.begin()
             self.storage.insert(APPLICATIONS, row.row(self.application))
         return rows
 
@@ -354,12 +354,14 @@ class _Look:
         times += [self.listed[run_id].arrived] if run_id in self.listed else []
         return max(times, default=EPOCH)
 
-    def _is_split(self, run_id: str, places: set[str], listing: Listing, now: datetime) -> bool:
+    def _is_split(self, run_id: str, places: set[str]) -> bool:
         """Whether a run with events in several applications is to be reunited: after the grace, unless it is."""
         runs = [
-            listing.applications[place][run_id] for place in places if run_id in listing.applications.get(place, {})
+            self.listing.applications[place][run_id]
+            for place in places
+            if run_id in self.listing.applications.get(place, {})
         ]
-        if self.application not in places or any(now - run.arrived < self.options.grace for run in runs):
+        if self.application not in places or any(self.now - run.arrived < self.options.grace for run in runs):
             return False
         events = {digest: event for run in runs for digest, event in run.events.items()}
         snapshots = {place: read_whole(self.storage, place) for place in sorted(places | {run_id})}

@@ -241,7 +241,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a sweep does not reunite the runs of several applications",
         file=_SWEEP,
-        original="{run_id for run_id in places if self._is_split(run_id, places[run_id], listing, now)}",
+        original="{run_id for run_id in places if self._is_split(run_id, places[run_id])}",
         mistaken="set[str]()",
         cases=("a run of two applications",),
     ),
