@@ -48,14 +48,11 @@ def check_catalog(parts: Worker, *, worker: str = "", resolve: Resolve = resolve
 
     `worker` is the object id of a deployment's worker, whose roles are then looked up; empty: we are asked ourselves.
     """
-    account = parts.account
-    looks = (
-        _network(account, resolve),
-        _identity(account),
-        _collections(parts),
-        _writing(parts),
-        _reach(parts, worker),
-    )
+    looks = [_answered(parts, ROLE, _writing(parts), forbidden="catalog-role")]
+    if account := parts.account:
+        collections = _answered(parts, ACCOUNT, _collections(parts, account))
+        reach = _answered(parts, REACH, _reach(parts, account, worker))
+        looks = [_network(account, resolve), _identity(account), collections, *looks, reach]
     for look in looks:
         for finding in look:
             yield finding
@@ -63,10 +60,10 @@ def check_catalog(parts: Worker, *, worker: str = "", resolve: Resolve = resolve
                 return
 
 
-def _network(account: Account | None, resolve: Resolve) -> Iterator[CheckResult]:
+def _network(account: Account, resolve: Resolve) -> Iterator[CheckResult]:
     """Whether the account's name has an address. Behind a proxy the proxy resolves it."""
-    host = urlsplit(account.host).hostname if account else None
-    if account is None or host is None:
+    host = urlsplit(account.host).hostname
+    if host is None:
         return
     proxy = getproxies().get(urlsplit(account.host).scheme)
     if proxy and not proxy_bypass(host):
@@ -79,9 +76,7 @@ def _network(account: Account | None, resolve: Resolve) -> Iterator[CheckResult]
         yield bad("no-network", NETWORK, f"no network: neither {host} nor {KNOWN} has an address")
 
 
-def _identity(account: Account | None) -> Iterator[CheckResult]:
-    if account is None:
-        return
+def _identity(account: Account) -> Iterator[CheckResult]:
     try:
         caller = account.caller()
     except CatalogUnavailable as error:
@@ -100,15 +95,9 @@ _CLAIMS = {
 }
 
 
-def _collections(parts: Worker) -> Iterator[CheckResult]:
+def _collections(parts: Worker, account: Account) -> Iterator[CheckResult]:
     """Whether the account gives access, and has the collection that is set."""
-    if parts.account is None:
-        return
-    try:
-        collections = parts.account.collections()
-    except (CatalogRefused, CatalogUnavailable) as error:
-        yield _problem(parts, ACCOUNT, error)
-        return
+    collections = account.collections()
     if not collections:
         problem = "access denied to every collection: the identity has no role"
         yield bad("catalog-role", ROLE, problem, **_grant(parts, parts.collection))
@@ -134,15 +123,20 @@ _FORBIDDEN = 403
 _REFUSALS = {401: "the catalog rejects the credentials", 403: "access denied"}
 
 
-def _problem(
-    parts: Worker, subject: str, error: CatalogRefused | CatalogUnavailable, *, forbidden: str = "catalog-closed"
-) -> CheckResult:
-    """The finding for a call that the catalog refused or did not answer. `forbidden` is the rule for HTTP 403."""
-    if isinstance(error, CatalogUnavailable):
-        return bad("catalog-identity" if str(error).startswith("No token") else "catalog-away", subject, str(error))
-    code = {401: "catalog-tenant", 403: forbidden}.get(error.status, "catalog-refused")
-    problem = f"{_REFUSALS[error.status]} ({error})" if error.status in _REFUSALS else str(error)
-    return bad(code, subject, problem, **_grant(parts, parts.collection))
+def _answered(
+    parts: Worker, subject: str, look: Iterator[CheckResult], *, forbidden: str = "catalog-closed"
+) -> Iterator[CheckResult]:
+    """The findings of a look, and one for a call that the catalog refused or did not answer. `forbidden` is the rule
+    for HTTP 403.
+    """
+    try:
+        yield from look
+    except CatalogUnavailable as error:
+        yield bad("catalog-identity" if str(error).startswith("No token") else "catalog-away", subject, str(error))
+    except CatalogRefused as error:
+        code = {401: "catalog-tenant", 403: forbidden}.get(error.status, "catalog-refused")
+        problem = f"{_REFUSALS[error.status]} ({error})" if error.status in _REFUSALS else str(error)
+        yield bad(code, subject, problem, **_grant(parts, parts.collection))
 
 
 _PURVIEW = ".purview.azure.com"
@@ -160,18 +154,14 @@ def _grant(parts: Worker, collection: str) -> dict[str, str]:
 
 def _writing(parts: Worker) -> Iterator[CheckResult]:
     """Write, read back, remove."""
-    try:
-        collection = parts.collection or _root(parts)
-        created = parts.catalog.create_assets([TRIAL])
-        trial_guids = parts.catalog.find([TRIAL.key])
-        parts.catalog.remove(list(created.values()))
-    except (CatalogRefused, CatalogUnavailable) as error:
-        yield _problem(parts, ROLE, error, forbidden="catalog-role")
+    collection = parts.collection or _root(parts)
+    created = parts.catalog.create_assets([TRIAL])
+    trial_guids = parts.catalog.find([TRIAL.key])
+    parts.catalog.remove(list(created.values()))
+    if trial_guids:
+        yield good(ROLE, f"can write and read{' in ' + collection if collection else ''}")
     else:
-        if trial_guids:
-            yield good(ROLE, f"can write and read{' in ' + collection if collection else ''}")
-        else:
-            yield bad("catalog-role", ROLE, "a written asset cannot be read back", **_grant(parts, collection))
+        yield bad("catalog-role", ROLE, "a written asset cannot be read back", **_grant(parts, collection))
 
 
 def _root(parts: Worker) -> str:
@@ -179,26 +169,19 @@ def _root(parts: Worker) -> str:
     return next((collection.name for collection in collections if not collection.parent), "")
 
 
-def _reach(parts: Worker, worker: str) -> Iterator[CheckResult]:
+def _reach(parts: Worker, account: Account, worker: str) -> Iterator[CheckResult]:
     """Whether scanned assets of all collections can be found: what may not be read seems not to exist."""
-    if parts.account is None:
-        return
-    try:
-        collections = parts.account.collections()
-        root = next((collection for collection in collections if not collection.parent), None)
-        if worker:
-            yield _reach_of_worker(parts, parts.account, root, worker)
-            return
-    except (CatalogRefused, CatalogUnavailable) as error:
-        yield _problem(parts, REACH, error)
-        return
-    if root:
+    collections = account.collections()
+    root = next((collection for collection in collections if not collection.parent), None)
+    if worker:
+        yield _reach_of_worker(parts, account, root, worker)
+    elif root:
         yield good(REACH, f"sees the root, {root.shown}, and all below it")
-        return
-    names = {collection.name for collection in collections}
-    upper_collection = next((collection.parent for collection in collections if collection.parent not in names), "")
-    problem = f"sees {_listed(collections)}, but not {upper_collection} above"
-    yield bad("catalog-narrow", REACH, problem, **_grant(parts, upper_collection))
+    else:
+        names = {collection.name for collection in collections}
+        upper_collection = next((collection.parent for collection in collections if collection.parent not in names), "")
+        problem = f"sees {_listed(collections)}, but not {upper_collection} above"
+        yield bad("catalog-narrow", REACH, problem, **_grant(parts, upper_collection))
 
 
 def _reach_of_worker(parts: Worker, account: Account, root: Collection | None, worker: str) -> CheckResult:
@@ -223,9 +206,9 @@ _NOWHERE: AssetKey = ("azure_datalake_gen2_path", "https://throughlinedoctor.dfs
 
 def check_connection(parts: Worker) -> Iterator[CheckResult]:
     """Whether the catalog answers a call; `check_catalog` checks more."""
-    try:
+
+    def look() -> Iterator[CheckResult]:
         parts.catalog.find([_NOWHERE])
-    except (CatalogRefused, CatalogUnavailable) as error:
-        yield _problem(parts, CONNECTION, error)
-    else:
         yield good(CONNECTION, "answers")
+
+    return _answered(parts, CONNECTION, look())
