@@ -1,7 +1,8 @@
 """Commands that are loaded when they are used: `throughline --help` needs none of their modules."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import typer.main
@@ -33,31 +34,15 @@ def command_of(value: TeachingApp | Callable[..., None], name: str, panel: str) 
     return typer.main.get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode="rich")
 
 
-class _LoadedCommands(MutableMapping[str, Any]):
-    """The commands by name; reading one loads it, once."""
-
-    def __init__(self, panels: Panels) -> None:
-        self._places = {name: (place, panel) for panel, places in panels.items() for name, place in places.items()}
-        self._commands: dict[str, Any] = {}
+class _LoadedCommands(UserDict[str, Any]):
+    """The commands by name: the place and the panel of each, until reading it loads it, once."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._commands:
-            place, panel = self._places[name]
-            self._commands[name] = load(place, name, panel)
-        return self._commands[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._commands[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._places[name]
-        self._commands.pop(name, None)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
+        command = super().__getitem__(name)
+        if isinstance(command, tuple):
+            place, panel = command
+            command = self[name] = load(place, name, panel)
+        return command
 
 
 class LazyGroup(TeachingGroup):
@@ -67,7 +52,9 @@ class LazyGroup(TeachingGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = _LoadedCommands(self.panels)
+        self.commands = _LoadedCommands(
+            {name: (place, panel) for panel, places in self.panels.items() for name, place in places.items()}
+        )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help with the first paragraphs of the commands' own, for which none is loaded."""

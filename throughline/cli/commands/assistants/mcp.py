@@ -61,7 +61,7 @@ def mcp(
     if lake and document:
         fail("give --lake or --document, not both", code=2)
     rules = parsed_file(policy, parse_policies) if policy else None
-    shelf: Shelf = OneDocument(view=_view(_read(document))) if document else _shelf(context, home, lake)
+    shelf: Shelf = _one(_read(document)) if document else _shelf(context, home, lake)
 
     def judged() -> Judged:
         return (_read(document), Facts(now=datetime.now(UTC))) if document else judged_lineage(context, home, lake)
@@ -83,16 +83,12 @@ def shelf_of_record(parts: Worker) -> Shelf | None:
 
 def _shelf(context: typer.Context, home: Path, lake: str) -> Shelf:
     """The published documents; without them, and of a lake, the document as it is now."""
-    if not lake:
-        parts = parts_of(context, home)
-        published = shelf_of_record(parts)
-        if published:
-            return published
-    return OneDocument(view=_view(not_empty(judged_lineage(context, home, lake)[0])))
+    published = None if lake else shelf_of_record(parts_of(context, home))
+    return published or _one(not_empty(judged_lineage(context, home, lake)[0]))
 
 
-def _view(document: LineageDocument) -> LineageView:
-    return LineageView(document, "now")
+def _one(document: LineageDocument) -> Shelf:
+    return OneDocument(view=LineageView(document, "now"))
 
 
 def _read(path: Path) -> LineageDocument:
