@@ -58,8 +58,8 @@ GROUPS: Panels = {
         "types": "administer.types:app",
         "purview": "administer.purview:app",
         "reconcile": "administer.reconcile:reconcile",
-        "retire": "administer.retire:retire",
-        "purge": "administer.purge:purge",
+        "retire": "administer.removal:retire",
+        "purge": "administer.removal:purge",
     },
     "Lineage as tables": {
         "lake": "lake.command:app",
