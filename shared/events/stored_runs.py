@@ -101,14 +101,8 @@ class StoredRun:
     arrived: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Blob:
-    event: StoredEvent
-    arrived: datetime
-
-
-_Item = tuple[str, _Blob | ArchivedRun]
-"""What lies in a folder."""
+_Item = tuple[str, tuple[StoredEvent, datetime] | ArchivedRun]
+"""A folder with what lies in it: an event and the arrival of its blob, or archived events."""
 
 
 def stored_runs(storage: Storage, wanted_run_filter: RunFilter) -> Iterator[StoredRun]:
@@ -135,27 +129,23 @@ def runs_below(
     """
     if archived_runs is None:
         archived_runs = archived_below(storage, prefix)
-    stored: Iterator[_Item] = ((blob.event.folder, blob) for blob in _blobs_below(storage, prefix))
+    facts = ((fact, event_of_blob(fact.name)) for fact in storage.blobs(EVENTS, prefix))
+    stored: Iterator[_Item] = ((event.folder, (event, fact.arrived)) for fact, event in facts if event)
     archived: Iterator[_Item] = ((archived_run.run.folder, archived_run) for archived_run in archived_runs)
     for folder, entries in groupby(merge(stored, archived, key=itemgetter(0)), key=itemgetter(0)):
         items = [item for _, item in entries]
         files = tuple(item for item in items if isinstance(item, ArchivedRun))
         moved = {event for file in files for event in file.run.events}
-        blobs = [item for item in items if isinstance(item, _Blob) and item.event not in moved]
+        blobs = {item[0]: item[1] for item in items if isinstance(item, tuple) and item[0] not in moved}
         _, application, run_id = folder.rsplit("/", 2)
         yield StoredRun(
             folder=folder,
             application=application,
             run_id=run_id,
-            events=tuple(blob.event for blob in blobs),
+            events=tuple(blobs),
             archived=files,
-            arrived=max((blob.arrived for blob in blobs), default=None),
+            arrived=max(blobs.values(), default=None),
         )
-
-
-def _blobs_below(storage: Storage, prefix: str) -> Iterator[_Blob]:
-    facts = ((fact, event_of_blob(fact.name)) for fact in storage.blobs(EVENTS, prefix))
-    return (_Blob(event=event, arrived=fact.arrived) for fact, event in facts if event)
 
 
 def archived_below(storage: Storage, prefix: str) -> Iterator[ArchivedRun]:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 
 from shared.applications.partition import OpenApplication, counting_events
@@ -29,7 +30,7 @@ from shared.applications.state import RunRecord
 from shared.errors import Refused
 from shared.events.archive import DAMAGED, all_lines, index_of, is_index
 from shared.events.dead_letters import dead_letters
-from shared.events.stored_runs import ArchivedRun, StoredRun, archived_below, runs_below
+from shared.events.stored_runs import StoredRun, archived_below, runs_below
 from shared.maintenance.replay import ReplayedApplication, replay_application, unrecorded
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.merging import fold
@@ -209,7 +210,7 @@ def seconds_for_all(processor: ApplicationProcessor, stored: Inventory) -> float
     """How long a replay of everything takes: the newest applications are computed, and nothing is written, but for the
     time of which each application takes five calls more.
     """
-    storage, archive = processor.storage, _ArchivedHours(storage=processor.storage)
+    storage, archive = processor.storage, _ArchivedHours(processor.storage)
     began, events, sample = time.monotonic(), 0, 0
     for application in stored.in_order():
         snapshot = OpenApplication(application=application.application)
@@ -260,23 +261,19 @@ def replay_all(
     REPLAY_ALL.clear(storage)
 
 
-@dataclass(slots=True, kw_only=True)
 class _ArchivedHours:
     """What the archive has of the last hours that were asked for."""
 
-    storage: Storage
-    hours: dict[str, list[ArchivedRun]] = field(default_factory=dict)
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._runs_in = lru_cache(_MAX_HOURS)(lambda hour: tuple(archived_below(storage, hour)))
 
     def runs_of(self, application: StoredApplication, run_id: str = "") -> Iterator[StoredRun]:
         """The runs of an application as they are stored, or one of them."""
         for hour in sorted(application.hours):
-            if hour not in self.hours:
-                while len(self.hours) >= _MAX_HOURS:
-                    del self.hours[next(iter(self.hours))]
-                self.hours[hour] = list(archived_below(self.storage, hour))
             folder = f"{hour}{application.application}/{run_id}"
-            archived = (archived_run for archived_run in self.hours[hour] if archived_run.run.folder.startswith(folder))
-            yield from runs_below(self.storage, folder, archived)
+            archived = (run for run in self._runs_in(hour) if run.run.folder.startswith(folder))
+            yield from runs_below(self._storage, folder, archived)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -297,7 +294,7 @@ class _Work:
 
     def __post_init__(self) -> None:
         """Find the split runs of each application."""
-        self.archive = _ArchivedHours(storage=self.processor.storage)
+        self.archive = _ArchivedHours(self.processor.storage)
         self.split = {}
         for run_id, applications in self.stored.split.items():
             for application in applications:
