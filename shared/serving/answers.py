@@ -285,17 +285,22 @@ def coverage(view: LineageView, dataset: str | None, limit: int, offset: int) ->
     )
 
 
-End = tuple[str, str | None]
-"""A data set as it is asked for, and a column of it or None."""
-
-
-def ways(view: LineageView, source: End, target: End, limit: int, offset: int) -> Steps:
+def ways(
+    view: LineageView,
+    source: str,
+    target: str,
+    limit: int,
+    offset: int,
+    *,
+    source_column: str | None,
+    target_column: str | None,
+) -> Steps:
     """All ways from one data set or column to another."""
-    start, end = dataset_number(view, source[0]), dataset_number(view, target[0])
-    if (source[1] is None) != (target[1] is None):
+    start, end = dataset_number(view, source), dataset_number(view, target)
+    if (source_column is None) != (target_column is None):
         raise bad_request("give a column at both ends of the way, or at none")
-    if source[1] is not None and target[1] is not None:
-        ends = column_number(view, start, source[1]), column_number(view, end, target[1])
+    if source_column is not None and target_column is not None:
+        ends = column_number(view, start, source_column), column_number(view, end, target_column)
         return _steps(view, edges_between(view.graph(), *ends), limit, offset)
     document = view.document
     flows = flows_between(view.graph(), start, end)

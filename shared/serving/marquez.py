@@ -46,6 +46,11 @@ def namespaces(view: LineageView, limit: int, offset: int) -> Namespaces:
     return Namespaces(namespaces=tuple(Namespace(name=name) for name in page), total_count=len(view.namespaces))
 
 
+def one_namespace(_view: LineageView, namespace: str) -> Namespace:
+    """One namespace."""
+    return Namespace(name=namespace)
+
+
 def namespace_of(view: LineageView, name: str) -> str:
     """The namespace of this name. Raises RefusedRequestError."""
     if name in view.jobs_of or name in view.datasets_of:

@@ -46,7 +46,8 @@ def not_found(message: str) -> RefusedRequestError:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
     """A parameter of the query. A number is from `least` to `largest`, a text has at most `largest` characters, a
-    choice is one of `choices`. Without a `default` it may be left out (None) unless it is `required`.
+    choice is one of `choices`. Without a `default` it may be left out (None) unless it is `required`. `argument`: its
+    name in the function that answers, where that is not `name`.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Parameter:
     largest: int = 4096
     required: bool = False
     choices: tuple[str, ...] = ()
+    argument: str = ""
 
     def value(self, query: Mapping[str, str]) -> Any:
         """The value in a query: a str, int, bool or date; None where it is left out. Raises RefusedRequestError."""

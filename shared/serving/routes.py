@@ -1,208 +1,139 @@
 """The routes of the API: one table, from which requests are answered and the OpenAPI document is written."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, get_type_hints
 
 from shared.lineage.graph import Way
 from shared.serving import answers, marquez
-from shared.serving import marquez_values as values
 from shared.serving.requests import AS_OF, LIMIT, OFFSET, Parameter
-from shared.serving.view import LineageView
-
-Arguments = Mapping[str, Any]
-"""The values of a request's parameters by name; those of the path too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A path below `api/v1/`, with names in braces; its parameters; the type of its answer, and what gives it."""
+    """A path below `api/v1/`, with names in braces; its parameters; and the function that answers it from a document,
+    with the names and the parameters as its arguments.
+    """
 
     path: str
     meaning: str
-    answer: type
-    run: Callable[[LineageView, Arguments], Any]
+    run: Callable[..., Any]
     parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def answer(self) -> Any:
+        """The type of its answer."""
+        return get_type_hints(self.run.func if isinstance(self.run, partial) else self.run)["return"]
+
+
+def _route(path: str, meaning: str, run: Callable[..., Any], *parameters: Parameter) -> Route:
+    return Route(path=path, meaning=meaning, run=run, parameters=parameters)
 
 
 NODE = Parameter(
     name="nodeId",
+    argument="node",
     meaning="dataset:NAMESPACE:NAME, job:NAMESPACE:NAME, or of columns datasetField:NAMESPACE:NAME:FIELD",
     required=True,
 )
 DEPTH = Parameter(name="depth", meaning="how many data sets away", kind="number", default="20", largest=100)
 DATASET = Parameter(name="dataset", meaning="a qualified name, the end of a path, or a short name", required=True)
 COLUMN = Parameter(name="column", meaning="a column of the data set")
+TEXT = Parameter(name="q", argument="text", meaning="parts of a name", required=True, largest=500)
 _PAGE = (LIMIT, OFFSET)
-
-
-def _page(arguments: Arguments) -> tuple[int, int]:
-    return arguments["limit"], arguments["offset"]
-
+_NODES = (DATASET, COLUMN, DEPTH, *_PAGE)
 
 QUESTIONS = "throughline/"
 """The folder of the questions that Marquez' API has no words for."""
-
-
-def _neighbours(way: Way, meaning: str) -> Route:
-    return Route(
-        path=f"{QUESTIONS}{way}",
-        meaning=meaning,
-        answer=answers.Neighbours,
-        parameters=(DATASET, COLUMN, DEPTH, *_PAGE),
-        run=lambda view, arguments: answers.neighbours(
-            view, arguments["dataset"], arguments["column"], *_page(arguments), way=way, depth=arguments["depth"]
-        ),
-    )
-
-
 DAYS, COMPARE, OPENAPI = f"{QUESTIONS}days", f"{QUESTIONS}compare", "openapi.json"
 """Paths of answers that are not about one document."""
 
 ROUTES: tuple[Route, ...] = (
-    Route(
-        path="namespaces",
-        meaning="The namespaces of data sets and jobs",
-        answer=values.Namespaces,
-        parameters=_PAGE,
-        run=lambda view, arguments: marquez.namespaces(view, *_page(arguments)),
-    ),
-    Route(
-        path="namespaces/{namespace}",
-        meaning="One namespace",
-        answer=values.Namespace,
-        run=lambda _view, arguments: values.Namespace(name=arguments["namespace"]),
-    ),
-    Route(
-        path="namespaces/{namespace}/datasets",
-        meaning="The data sets of a namespace",
-        answer=values.MarquezDatasets,
-        parameters=_PAGE,
-        run=lambda view, arguments: marquez.datasets(view, arguments["namespace"], *_page(arguments)),
-    ),
-    Route(
-        path="namespaces/{namespace}/datasets/{name}",
-        meaning="One data set",
-        answer=values.MarquezDataset,
-        run=lambda view, arguments: marquez.dataset_in(view, arguments["namespace"], arguments["name"]),
-    ),
-    Route(
-        path="namespaces/{namespace}/jobs",
-        meaning="The jobs of a namespace",
-        answer=values.MarquezJobs,
-        parameters=_PAGE,
-        run=lambda view, arguments: marquez.jobs(view, arguments["namespace"], *_page(arguments)),
-    ),
-    Route(
-        path="namespaces/{namespace}/jobs/{name}",
-        meaning="One job",
-        answer=values.MarquezJob,
-        run=lambda view, arguments: marquez.job_in(view, arguments["namespace"], arguments["name"]),
-    ),
-    Route(
-        path="lineage",
-        meaning="What a data set or a job is made of, and what is made of it",
-        answer=values.Graph,
-        parameters=(NODE, DEPTH),
-        run=lambda view, arguments: marquez.lineage(view, arguments["nodeId"], arguments["depth"]),
-    ),
-    Route(
-        path="column-lineage",
-        meaning="The columns that the values of columns come from, and those that they reach",
-        answer=values.ColumnGraph,
-        parameters=(
-            NODE,
-            DEPTH,
-            Parameter(name="withDownstream", meaning="also what is made of the columns", kind="flag", default="false"),
-        ),
-        run=lambda view, arguments: marquez.column_lineage(
-            view, arguments["nodeId"], arguments["depth"], downstream=arguments["withDownstream"]
+    _route("namespaces", "The namespaces of data sets and jobs", marquez.namespaces, *_PAGE),
+    _route("namespaces/{namespace}", "One namespace", marquez.one_namespace),
+    _route("namespaces/{namespace}/datasets", "The data sets of a namespace", marquez.datasets, *_PAGE),
+    _route("namespaces/{namespace}/datasets/{name}", "One data set", marquez.dataset_in),
+    _route("namespaces/{namespace}/jobs", "The jobs of a namespace", marquez.jobs, *_PAGE),
+    _route("namespaces/{namespace}/jobs/{name}", "One job", marquez.job_in),
+    _route("lineage", "What a data set or a job is made of, and what is made of it", marquez.lineage, NODE, DEPTH),
+    _route(
+        "column-lineage",
+        "The columns that the values of columns come from, and those that they reach",
+        marquez.column_lineage,
+        NODE,
+        DEPTH,
+        Parameter(
+            name="withDownstream",
+            argument="downstream",
+            meaning="also what is made of the columns",
+            kind="flag",
+            default="false",
         ),
     ),
-    Route(
-        path="search",
-        meaning="Data sets and jobs by parts of their names",
-        answer=values.SearchResults,
-        parameters=(
-            Parameter(name="q", meaning="parts of a name", required=True, largest=500),
-            Parameter(name="filter", meaning="one kind only", kind="choice", choices=("DATASET", "JOB")),
-            Parameter(name="namespace", meaning="of this namespace only"),
-            Parameter(name="limit", meaning="how many results", kind="number", default="10", least=1, largest=1000),
-        ),
-        run=lambda view, arguments: marquez.search(
-            view, arguments["q"], arguments["limit"], kind=arguments["filter"], namespace=arguments["namespace"]
-        ),
+    _route(
+        "search",
+        "Data sets and jobs by parts of their names",
+        marquez.search,
+        TEXT,
+        Parameter(name="filter", argument="kind", meaning="one kind only", kind="choice", choices=("DATASET", "JOB")),
+        Parameter(name="namespace", meaning="of this namespace only"),
+        Parameter(name="limit", meaning="how many results", kind="number", default="10", least=1, largest=1000),
     ),
-    Route(
-        path=f"{QUESTIONS}search",
-        meaning="Data sets and columns by parts of their names, as the page finds them",
-        answer=answers.FoundPage,
-        parameters=(Parameter(name="q", meaning="parts of a name", required=True, largest=500), *_PAGE),
-        run=lambda view, arguments: answers.search(view, arguments["q"], *_page(arguments)),
+    _route(
+        f"{QUESTIONS}search",
+        "Data sets and columns by parts of their names, as the page finds them",
+        answers.search,
+        TEXT,
+        *_PAGE,
     ),
-    Route(
-        path=f"{QUESTIONS}explain",
-        meaning="Where a column comes from, step by step",
-        answer=answers.OriginTree,
-        parameters=(DATASET, Parameter(name="column", meaning=COLUMN.meaning, required=True), DEPTH),
-        run=lambda view, arguments: answers.explain(
-            view, arguments["dataset"], arguments["column"], arguments["depth"]
-        ),
+    _route(
+        f"{QUESTIONS}explain",
+        "Where a column comes from, step by step",
+        answers.explain,
+        DATASET,
+        replace(COLUMN, required=True),
+        DEPTH,
     ),
-    Route(
-        path=f"{QUESTIONS}impact",
-        meaning="What depends on a data set or a column",
-        answer=answers.Impact,
-        parameters=(
-            DATASET,
-            COLUMN,
-            Parameter(name="conditions", meaning="also where it only decides about rows", kind="flag", default="false"),
-            *_PAGE,
-        ),
-        run=lambda view, arguments: answers.impact(
-            view, arguments["dataset"], arguments["column"], *_page(arguments), conditions=arguments["conditions"]
-        ),
+    _route(
+        f"{QUESTIONS}impact",
+        "What depends on a data set or a column",
+        answers.impact,
+        DATASET,
+        COLUMN,
+        Parameter(name="conditions", meaning="also where it only decides about rows", kind="flag", default="false"),
+        *_PAGE,
     ),
-    _neighbours(Way.UPSTREAM, "What a data set or a column is made of"),
-    _neighbours(Way.DOWNSTREAM, "What is made of a data set or a column"),
-    Route(
-        path=f"{QUESTIONS}ways",
-        meaning="All ways from one data set or column to another",
-        answer=answers.Steps,
-        parameters=(
-            Parameter(name="from", meaning=DATASET.meaning, required=True),
-            Parameter(name="from_column", meaning="a column of it"),
-            Parameter(name="to", meaning=DATASET.meaning, required=True),
-            Parameter(name="to_column", meaning="a column of it"),
-            *_PAGE,
-        ),
-        run=lambda view, arguments: answers.ways(
-            view,
-            (arguments["from"], arguments["from_column"]),
-            (arguments["to"], arguments["to_column"]),
-            *_page(arguments),
-        ),
+    _route(
+        f"{QUESTIONS}{Way.UPSTREAM}",
+        "What a data set or a column is made of",
+        partial(answers.neighbours, way=Way.UPSTREAM),
+        *_NODES,
     ),
-    Route(
-        path=f"{QUESTIONS}masks",
-        meaning="The steps that let only a mask of a value arrive",
-        answer=answers.Steps,
-        parameters=_PAGE,
-        run=lambda view, arguments: answers.masks(view, *_page(arguments)),
+    _route(
+        f"{QUESTIONS}{Way.DOWNSTREAM}",
+        "What is made of a data set or a column",
+        partial(answers.neighbours, way=Way.DOWNSTREAM),
+        *_NODES,
     ),
-    Route(
-        path=f"{QUESTIONS}unknown",
-        meaning="The columns whose source is not known",
-        answer=answers.Columns,
-        parameters=_PAGE,
-        run=lambda view, arguments: answers.unknown(view, *_page(arguments)),
+    _route(
+        f"{QUESTIONS}ways",
+        "All ways from one data set or column to another",
+        answers.ways,
+        Parameter(name="from", argument="source", meaning=DATASET.meaning, required=True),
+        Parameter(name="from_column", argument="source_column", meaning="a column of it"),
+        Parameter(name="to", argument="target", meaning=DATASET.meaning, required=True),
+        Parameter(name="to_column", argument="target_column", meaning="a column of it"),
+        *_PAGE,
     ),
-    Route(
-        path=f"{QUESTIONS}coverage",
-        meaning="How many columns have a known source, of all data sets or of one",
-        answer=answers.Coverage,
-        parameters=(Parameter(name="dataset", meaning=DATASET.meaning), *_PAGE),
-        run=lambda view, arguments: answers.coverage(view, arguments["dataset"], *_page(arguments)),
+    _route(f"{QUESTIONS}masks", "The steps that let only a mask of a value arrive", answers.masks, *_PAGE),
+    _route(f"{QUESTIONS}unknown", "The columns whose source is not known", answers.unknown, *_PAGE),
+    _route(
+        f"{QUESTIONS}coverage",
+        "How many columns have a known source, of all data sets or of one",
+        answers.coverage,
+        replace(DATASET, required=False),
+        *_PAGE,
     ),
 )
 """Answers about one document: each takes `as_of` too."""

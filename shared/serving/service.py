@@ -159,12 +159,14 @@ class LineageService:
         if match is None:
             raise not_found(f"the API has no /{API}{path}: /{API}{OPENAPI} lists what it has")
         route, names = match
-        arguments = {parameter.name: parameter.value(request.query) for parameter in route.parameters}
+        arguments = {
+            parameter.argument or parameter.name: parameter.value(request.query) for parameter in route.parameters
+        }
         if is_known(request, etag := self._etag(view.name)):
             return self._unchanged(etag, view.problem)
         if "namespace" in names:
             names["namespace"] = namespace_of(view, names["namespace"])
-        return self._json(route.run(view, {**arguments, **names}), etag, view.problem)
+        return self._json(route.run(view, **arguments, **names), etag, view.problem)
 
     def _view(self, request: Request) -> LineageView:
         day = AS_OF.value(request.query)
