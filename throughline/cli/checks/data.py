@@ -65,19 +65,11 @@ def judge_counts(event_counts: Status) -> Iterator[CheckResult]:
         f"{event_counts.received:,} received = {event_counts.published:,} published + {event_counts.skipped:,} skipped"
         f" + {event_counts.waiting:,} waiting + {event_counts.dead:,} dead"
     )
-    yield (
-        good("counts", sum_up) if event_counts.reconciles else bad("counts-differ", "counts", sum_up.replace("=", "≠"))
-    )
-    yield (
-        good("dead letters", "none")
-        if not event_counts.dead
-        else bad("dead-letters", "dead letters", f"{event_counts.dead:,}")
-    )
+    differs, dead = not event_counts.reconciles, event_counts.dead
+    yield bad("counts-differ", "counts", sum_up.replace("=", "≠")) if differs else good("counts", sum_up)
+    yield bad("dead-letters", "dead letters", f"{dead:,}") if dead else good("dead letters", "none")
     yield _in_progress(event_counts)
-    for sentence in event_counts.last_errors:
-        finding = catalog_error(sentence)
-        if finding:  # the others are dead letters or rejected requests
-            yield finding
+    yield from filter(None, map(catalog_error, event_counts.last_errors))  # the others are not of the catalog
 
 
 def forgetting(closing: ClosingOptions) -> CheckResult:
@@ -100,21 +92,18 @@ _IN_PROGRESS = "waiting events"
 
 def _in_progress(event_counts: Status) -> CheckResult:
     """Whether events are in progress for too long; the others wait for their run's end or for shadow mode to end."""
-    waited = (
-        datetime.now(UTC) - event_counts.oldest_waiting
-        if event_counts.oldest_waiting and event_counts.in_progress
-        else timedelta()
+    number, oldest = event_counts.in_progress, event_counts.oldest_waiting
+    waited = datetime.now(UTC) - oldest if oldest and number else timedelta()
+    others = event_counts.waiting - number
+    is_late = waited > _TOO_LONG
+    texts = (
+        f"{number:,} events in progress" if number else "",
+        f", the oldest for {waited.total_seconds() / 60:.0f} min" if is_late else "",
+        "; " if number and others else "",
+        f"{others:,} waiting for their run's end or for the end of shadow mode" if others else "",
     )
-    number_waiting = event_counts.waiting - event_counts.in_progress
-    waiting_text = (
-        f"{number_waiting:,} waiting for their run's end or for the end of shadow mode" if number_waiting else ""
-    )
-    if waited > _TOO_LONG:
-        minutes = waited.total_seconds() / 60
-        late = f"{event_counts.in_progress:,} events in progress, the oldest for {minutes:.0f} min"
-        return bad("work-late", _IN_PROGRESS, f"{late}; {waiting_text}" if waiting_text else late)
-    now = f"{event_counts.in_progress:,} events in progress" if event_counts.in_progress else ""
-    return good(_IN_PROGRESS, "; ".join(filter(None, (now, waiting_text))) or "no event waits")
+    text = "".join(texts) or "no event waits"
+    return bad("work-late", _IN_PROGRESS, text) if is_late else good(_IN_PROGRESS, text)
 
 
 _SUBJECT = "settings"

@@ -22,21 +22,17 @@ def check_types(parts: Worker) -> Iterator[CheckResult]:
     """
     if parts.types is None:
         return
-    changes = type_changes(parts.types.held(), parts.names.rules_by_type)
-    type_changes_found = [
+    changes = [
         change
-        for change in changes
+        for change in type_changes(parts.types.held(), parts.names.rules_by_type)
         if change.action is not TypeAction.CREATE or not change.name.startswith(UNCONFIRMED)
     ]
-    changes_text = "; ".join(in_words(type_change) for type_change in type_changes_found[:_SHOWN]) + (
-        "; …" if len(type_changes_found) > _SHOWN else ""
-    )
-    if not type_changes_found:
+    text = "; ".join((*map(in_words, changes[:_SHOWN]), *(("…",) if len(changes) > _SHOWN else ())))
+    if not changes:
         yield good(_SUBJECT, "the catalog has all types that lineage needs")
-    elif any(type_change.action is TypeAction.DIFFERS for type_change in type_changes_found):
-        yield bad("types-differ", _SUBJECT, changes_text)
     else:
-        yield bad("types-missing", _SUBJECT, changes_text)
+        differs = any(change.action is TypeAction.DIFFERS for change in changes)
+        yield bad("types-differ" if differs else "types-missing", _SUBJECT, text)
 
 
 def type_problem(parts: Worker, names: Names, type_name: str) -> TypeChange | None:
@@ -46,7 +42,7 @@ def type_problem(parts: Worker, names: Names, type_name: str) -> TypeChange | No
     if parts.types is None:
         return None
     changes = type_changes(parts.types.held(), names.rules_by_type)
-    return next((type_change for type_change in changes if type_change.name == type_name), None)
+    return next((change for change in changes if change.name == type_name), None)
 
 
 def in_words(change: TypeChange) -> str:

@@ -69,8 +69,11 @@ def config(
         fail(
             f"no platform {platform!r}: choose one of {', '.join(PLATFORMS)}.{suggestion(platform, PLATFORMS)}", code=2
         )
+    if not url and platform != "local":
+        fail("the receiver is not known: give --url", code=2)
     wanted_installation = Installation(
-        url=url or _here(platform, home),
+        url=url
+        or (local_receiver(home) if platform == "local" else fail("the receiver is not known: give --url", code=2)),
         namespace=namespace,
         listener=listener,
         runtime=runtime,
@@ -103,12 +106,6 @@ def _jar(output: Path | None) -> Path:
     except (PlanJarError, NoJavaError, InterpreterError) as error:
         fail(f"{error} Or go on without Spark's plans: --no-plan.", code=2)
     return (output / JAR if output else jar_path).resolve()
-
-
-def _here(platform: str, home: Path) -> str:
-    if platform != "local":
-        fail("the receiver is not known: give --url", code=2)
-    return local_receiver(home)
 
 
 def _write(configured: Configuration, folder: Path) -> None:

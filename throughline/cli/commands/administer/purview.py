@@ -73,34 +73,24 @@ def grant(
         except CatalogRefused as refusal:
             if refusal.status != _FORBIDDEN:
                 raise
-            note(
-                "no right",
-                f"you are no administrator of {collection_found.shown}. These are the steps for an administrator:",
+            sentence = (
+                f"you are no administrator of {collection_found.shown}. These are the steps for an administrator:"
             )
+            note("no right", sentence)
             _print_clicks(collection_found.shown, collection_found.name, principal, role)
             raise typer.Exit(1) from None
+        place = f"the {ROLES[role].lower()} of {plain(collection_found.shown)}"
         if has_role(policy, role, principal):
-            out.print(
-                f"nothing to do: {plain(principal)} is among the {ROLES[role].lower()} "
-                f"of {plain(collection_found.shown)}"
-            )
+            out.print(f"nothing to do: {plain(principal)} is among {place}")
             return
-        out.print(
-            f"[green]+[/] {plain(principal)} to the {ROLES[role].lower()} "
-            f"of {plain(collection_found.shown)} ({plain(collection_found.name)})"
-        )
+        out.print(f"[green]+[/] {plain(principal)} to {place} ({plain(collection_found.name)})")
         if plan:
             raise typer.Exit(PENDING)
         _put(purview, collection_found, role, principal)
     out.print("granted; it takes effect within some minutes: check with `throughline doctor --catalog`")
 
 
-def attributes(
-    context: typer.Context,
-    *,
-    plan: Plan = False,
-    home: Home = HOME,
-) -> None:
+def attributes(context: typer.Context, *, plan: Plan = False, home: Home = HOME) -> None:
     """Create the group of managed attributes that show the origin of a process in the portal.
 
     Each process then has platform, workspace, job and a link as managed attributes, from its next change on. Restart
@@ -109,10 +99,7 @@ def attributes(
     """
     parts = parts_of(context, home)
     if parts.account is None or parts.types is None:
-        fail(
-            "only Purview has managed attributes: in this catalog, processes have custom attributes in their place",
-            code=2,
-        )
+        fail("only Purview has managed attributes: in this catalog, processes have custom ones in their place", code=2)
     with reported(NOTHING_HALF_DONE):
         definitions = [definition for definition in parts.types.held() if definition["name"] == MANAGED]
         if any(held_definition["category"] != "BUSINESS_METADATA" for held_definition in definitions):
@@ -140,23 +127,16 @@ def endpoint_of(account: str, cloud: str) -> str:
 
 def _chosen(collections: Sequence[Collection], collection_name: str) -> Collection:
     """The one collection that is meant."""
-    for fits in (
-        [collection for collection in collections if collection.name == collection_name],
-        [collection for collection in collections if collection.shown.casefold() == collection_name.casefold()],
-    ):
-        if len(fits) == 1:
-            return fits[0]
-        if fits:
-            fail(
-                f"{len(fits)} collections are shown as {collection_name!r}; "
-                f"name it by one of {', '.join(e.name for e in fits)}"
-            )
-    visible_names = ", ".join(f"{collection.name} ({collection.shown})" for collection in collections) or "none"
-    names = [name for collection in collections for name in (collection.name, collection.shown)]
-    return fail(
-        f"no collection {collection_name!r} in this account; visible: {visible_names}."
-        f"{suggestion(collection_name, names)}"
-    )
+    fits = [collection for collection in collections if collection.name == collection_name]
+    fits = fits or [item for item in collections if item.shown.casefold() == collection_name.casefold()]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        names = ", ".join(collection.name for collection in fits)
+        fail(f"{len(fits)} collections are shown as {collection_name!r}; name it by one of {names}")
+    shown = ", ".join(f"{collection.name} ({collection.shown})" for collection in collections) or "none"
+    nearest = suggestion(collection_name, [name for item in collections for name in (item.name, item.shown)])
+    return fail(f"no collection {collection_name!r} in this account; visible: {shown}.{nearest}")
 
 
 def _put(account: Account, collection: Collection, role: str, principal: str) -> None:

@@ -41,43 +41,34 @@ def reconcile(
 
 
 def _look(parts: Worker, placed: Sequence[AssetRecord]) -> list[AssetRecord]:
-    asset_records: list[AssetRecord] = []
+    records: list[AssetRecord] = []
     with bar("looking up placeholders", len(placed)) as update:
         for batch in batches(placed, parts.publishing.batch):
-            asset_records += refreshed_matches(parts, batch)
+            records += refreshed_matches(parts, batch)
             update(advance=len(batch))
-    return asset_records
+    return records
 
 
-def _show_plan(asset_records: Sequence[AssetRecord], limit: int, *, as_json: bool) -> None:
-    moved = [asset_record for asset_record in asset_records if asset_record.scanned]
-    ambiguous = [asset_record for asset_record in asset_records if asset_record.rivals]
+def _show_plan(records: Sequence[AssetRecord], limit: int, *, as_json: bool) -> None:
+    moved = [record for record in records if record.scanned]
+    ambiguous = [record for record in records if record.rivals]
     if as_json:
         scanned = [
-            {
-                **key_document(asset_record.own),
-                "scanned": key_document(asset_record.key),
-                "because": asset_record.because,
-            }
-            for asset_record in moved
+            {**key_document(record.own), "scanned": key_document(record.key), "because": record.because}
+            for record in moved
         ]
         rivals = [
-            {**key_document(asset_record.own), "rivals": list(map(key_document, asset_record.rivals))}
-            for asset_record in ambiguous
+            {**key_document(record.own), "rivals": list(map(key_document, record.rivals))} for record in ambiguous
         ]
-        print_json({"placeholders": len(asset_records), "found": scanned, "ambiguous": rivals})
+        print_json({"placeholders": len(records), "found": scanned, "ambiguous": rivals})
         return
-    out.print(
-        f"{counted(len(asset_records), 'placeholder')}, {len(moved):,} found by a scan, {len(ambiguous):,} ambiguous"
-    )
-    for asset_listed in moved[: limit or None]:
-        out.print(
-            f"  {plain(asset_listed.own[1])}\n"
-            f"    [green]→[/] {plain(' '.join(asset_listed.key))} ({plain(asset_listed.because)})"
-        )
-    for asset_listed in ambiguous[: limit or None]:
-        out.print(f"  {plain(asset_listed.own[1])}")
-        for name in asset_listed.rivals:
+    out.print(f"{counted(len(records), 'placeholder')}, {len(moved):,} found by a scan, {len(ambiguous):,} ambiguous")
+    for record in moved[: limit or None]:
+        out.print(f"  {plain(record.own[1])}")
+        out.print(f"    [green]→[/] {plain(' '.join(record.key))} ({plain(record.because)})")
+    for record in ambiguous[: limit or None]:
+        out.print(f"  {plain(record.own[1])}")
+        for name in record.rivals:
             out.print(f"    [yellow]?[/] {plain(' '.join(name))}")
 
 

@@ -1,5 +1,6 @@
 """`throughline types`: compare the catalog's types with those that lineage needs, and create what it lacks."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -34,10 +35,10 @@ def plan(context: typer.Context, *, names: TextFile = None, as_json: AsJson = Fa
         parts = parts_of(context, home)
         changes = type_changes(of_catalog(parts.types, _NO_TYPES).held(), _rules(parts, names).rules_by_type)
     if as_json:
-        print_json({"changes": [{**asdict(type_change), "definition": None} for type_change in changes]})
+        print_json({"changes": [{**asdict(change), "definition": None} for change in changes]})
     else:
         _show(changes, _PLANNED)
-    if any(type_change.action is TypeAction.DIFFERS for type_change in changes):
+    if any(change.action is TypeAction.DIFFERS for change in changes):
         raise typer.Exit(1)
     if changes:
         raise typer.Exit(PENDING)
@@ -55,9 +56,8 @@ def apply(context: typer.Context, *, names: TextFile = None, home: Home = HOME) 
         number_retried = retry_refused(parts.storage) if applied.changes else 0
     _show(applied.changes, _APPLIED)
     if number_retried:
-        out.print(
-            f"{counted(number_retried, 'process')} that the catalog refused: the sweeper publishes them within a minute"
-        )
+        refused = counted(number_retried, "process")
+        out.print(f"{refused} that the catalog refused: the sweeper publishes them within a minute")
     if not applied.is_whole:
         took, lacks = counted(len(applied.changes), "change"), counted(len(applied.left), "type")
         fail(f"the catalog accepted {took}, but still lacks {lacks}: `throughline types plan` shows which")
@@ -79,16 +79,14 @@ _APPLIED = {TypeAction.CREATE: "created", TypeAction.UPDATE: "updated"}
 
 def _show(changes: Sequence[TypeChange], words: Mapping[TypeAction, str]) -> None:
     for change in changes:
-        facts = [*change.what, *(f"named by the rule {rule}" for rule in change.rules)]
-        facts_text = f": {', '.join(facts)}" if facts else ""
-        out.print(
-            f"{_SIGNS[change.action]} {change.category.lower().replace('_', ' ')} "
-            f"[bold]{plain(change.name)}[/]{plain(facts_text)}"
-        )
-    number = {action: sum(type_change.action is action for type_change in changes) for action in TypeAction}
+        facts = ", ".join((*change.what, *(f"named by the rule {rule}" for rule in change.rules)))
+        category = change.category.lower().replace("_", " ")
+        facts_text = plain(f": {facts}" if facts else "")
+        out.print(f"{_SIGNS[change.action]} {category} [bold]{plain(change.name)}[/]{facts_text}")
     if not changes:
         out.print("nothing to do: the catalog has all types that lineage needs")
         return
+    number = Counter(change.action for change in changes)
     out.print(", ".join(f"{number[action]:,} {word}" for action, word in words.items()))
 
 

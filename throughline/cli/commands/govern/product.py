@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from shared.bootstrap import Worker
-from shared.catalog.port import Terms
 from shared.classifying.planning import ClassificationPlan, create_terms
 from shared.classifying.planning import apply as apply_terms
 from shared.records.asset_record import AssetRecord
@@ -61,18 +60,15 @@ def apply(
     lineage = JudgedLineage.of(*judged_lineage(context, home, lake))
     with reported(_GO_ON):
         registration = planned(parts, promises, lineage)
-        lacking = new_terms(_terms(parts), promises) if has_terms(promises) else ()
+        lacking = new_terms(of_catalog(parts.terms, "has no glossary"), promises) if has_terms(promises) else ()
         terms = _planned_terms(parts, promises, registration.promised, onto_scanned=onto_scanned)
         if as_json:
             print_json(_document(registration, terms, lacking))
         elif plan:
             _show(registration, terms, lacking, most)
         if plan:
-            raise typer.Exit(
-                PENDING
-                if registration.has_changes or lacking or any(term_plan.has_changes for term_plan in terms)
-                else 0
-            )
+            has_changes = registration.has_changes or lacking or any(term_plan.has_changes for term_plan in terms)
+            raise typer.Exit(PENDING if has_changes else 0)
         if parts.publishing.shadow:
             note("shadow mode", "the catalog stays as it is: apply again when it is off")
             return
@@ -92,12 +88,11 @@ def _apply(
     most: int,
 ) -> bool:
     """Apply: whether the catalog refused something."""
-    with bar(
-        "promised assets", len(registration.create) + len(registration.change) + len(registration.withdraw)
-    ) as update:
+    total = len(registration.create) + len(registration.change) + len(registration.withdraw)
+    with bar("promised assets", total) as update:
         registered = register(parts, promises, lineage, lambda number: update(advance=number))
-    if lacking:
-        create_terms(_terms(parts), lacking)
+    if lacking and parts.terms:
+        create_terms(parts.terms, lacking)
     terms = _planned_terms(parts, promises, registered.records, onto_scanned=onto_scanned)
     for term_plan in terms:
         if parts.classifications and parts.terms:
@@ -126,10 +121,6 @@ def _promises(files_read: Sequence[Contract | Product], parts: Worker, server: s
     for sentence in promises.unused:
         note("left", sentence)
     return promised
-
-
-def _terms(parts: Worker) -> Terms:
-    return of_catalog(parts.terms, "has no glossary")
 
 
 def _planned_terms(

@@ -104,7 +104,11 @@ def report(
         reading = catalog_reading(context, home, document, rules_of_file)
         evidence = _of_classification(document, empty, rules_of_file, reading, at or now)
     else:
-        evidence = _of_dataset(document, empty, dataset, rules_of_file, at or now)
+        index = LineageIndex(document)
+        with names_of_lineage():
+            number = index.dataset(dataset)
+        empty = structs.replace(empty, subject=document.datasets[number].qualified_name)
+        evidence = of_dataset(empty, index, number, rules_of_file, (at or now).date())
     evidence = _with_events(context, home, document, evidence, at)
     _print(evidence)
     for form, place in ((as_html, html), (as_csv, csv)):
@@ -145,14 +149,6 @@ def _of_classification(
         hint = "" if empty.rules else ": name the rules file that says where it begins by --rules"
         note(name, f"it begins in no column{hint}")
     return of_classification(empty, propagation, rules, at.date())
-
-
-def _of_dataset(document: LineageDocument, empty: Report, text: str, rules: Rules, moment_asked: datetime) -> Report:
-    index = LineageIndex(document)
-    with names_of_lineage():
-        number = index.dataset(text)
-    name = document.datasets[number].qualified_name
-    return of_dataset(structs.replace(empty, subject=name), index, number, rules, moment_asked.date())
 
 
 def _with_events(
@@ -196,13 +192,10 @@ def _check(context: typer.Context, place: Path, most: int, home: Path) -> None:
         problems.append("the list of events in the page is not the one of its digest")
     parts = parts_of(context, home)
     with reading_bars() as progress:
-        problems += (
-            f"{difference.blob}: {difference.problem}"
-            for difference in differences(parts.storage, evidence.events, progress)
-        )
+        wrong = differences(parts.storage, evidence.events, progress)
+        problems += (f"{difference.blob}: {difference.problem}" for difference in wrong)
     listed((f"[red]{plain(problem)}[/]" for problem in problems), most)
     if problems:
         raise typer.Exit(PENDING)
-    out.print(
-        f"{counted(evidence.number_of_events, 'event')} stored as received; digest {evidence.digest} as on the page"
-    )
+    events = counted(evidence.number_of_events, "event")
+    out.print(f"{events} stored as received; digest {evidence.digest} as on the page")

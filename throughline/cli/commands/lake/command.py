@@ -153,37 +153,32 @@ def impact(
 
         edges = column_edges(lake)
         ends = edges.select("input", "input_column").union(edges.select("output", "output_column"))
-        columns: defaultdict[str, set[str]] = defaultdict(set)
+        names_by_asset: defaultdict[str, set[str]] = defaultdict(set)
         for asset_name, column_name in ends.distinct().collect():
-            columns[asset_name].add(column_name)
-        name = _one_asset(asset, sorted(columns))
+            names_by_asset[asset_name].add(column_name)
+        name = _one_asset(asset, sorted(names_by_asset))
         schemas = lake.live(SCHEMAS).where(f.col("qualified_name") == name).select("fields")
         names_in_schemas = {field["name"] for row in schemas.collect() for field in row[0]}
-        _refuse_unknown_column(name, column, names_in_schemas | columns[name])
-        affected_columns = downstream(lake, name, column)
+        _refuse_unknown_column(name, column, names_in_schemas | names_by_asset[name])
+        columns = downstream(lake, name, column)
         types = {row["qualified_name"]: row["type"] for row in lake.read(ASSETS).collect()}
         tags = {(row["qualified_name"], row["column"], row["tag"]) for row in lake.read(TAGS).collect()}
     tags_of = _tags(tags, types, classified_entities(marks_if_any(context, home)))
     if as_json:
-        print_json(
-            [
-                {**asdict(affected_column), "tags": tags_of(affected_column.asset, affected_column.column)}
-                for affected_column in affected_columns
-            ]
-        )
-    elif not affected_columns:
+        print_json([{**asdict(affected), "tags": tags_of(affected.asset, affected.column)} for affected in columns])
+    elif not columns:
         out.print(f"nothing depends on the column {column} of {name}", markup=False)
     else:
         rows = [
             [
-                str(affected_column.depth),
-                affected_column.asset,
-                affected_column.column or "(all rows)",
-                "maybe" if affected_column.opaque else "yes" if affected_column.direct else "",
-                ", ".join(tags_of(affected_column.asset, affected_column.column)),
-                affected_column.process,
+                str(affected.depth),
+                affected.asset,
+                affected.column or "(all rows)",
+                "maybe" if affected.opaque else "yes" if affected.direct else "",
+                ", ".join(tags_of(affected.asset, affected.column)),
+                affected.process,
             ]
-            for affected_column in affected_columns
+            for affected in columns
         ]
         titles = ("steps", "data set", "column", "value", "tags", "process")
         print_table(titles, rows, numbers=("steps",), wide=wide, only_wide=1)
@@ -208,14 +203,13 @@ def _tags(
 
 def _one_asset(asset_name: str, asset_names: Sequence[str]) -> str:
     """The data set of this name, else the only one whose name ends so; ends the command where there is none."""
-    fits = [candidate for candidate in asset_names if candidate == asset_name] or [
-        candidate for candidate in asset_names if candidate.endswith(asset_name)
-    ]
+    fits = [name for name in asset_names if name.endswith(asset_name)]
+    if asset_name in fits:
+        return asset_name
     if len(fits) > 1:
-        names = "\n".join(f"  {candidate}" for candidate in fits)
+        names = "".join(f"\n  {name}" for name in fits)
         fail(
-            f"{len(fits)} data sets with lineage have a name that ends in {asset_name!r}: "
-            f"give one whole name of\n{names}"
+            f"{len(fits)} data sets with lineage have a name that ends in {asset_name!r}: give one whole name of{names}"
         )
     if not fits:
         fail(f"no data set with lineage is called {asset_name!r}.{suggestion(asset_name, asset_names)}")
@@ -272,24 +266,15 @@ def compact(*, root: Root = str(ROOT), cores: Cores = 2, memory: Memory = "2g", 
         throughline lake compact --lake build/lake
     """
     with opened_lake(root, engine=EngineName.spark, cores=cores, memory=memory, writes=True) as lake:
-        from throughline.lake.tables.compaction import CompactedTable  # noqa: PLC0415 - see opened_lake
-        from throughline.lake.tables.compaction import compact as compact_tables  # noqa: PLC0415 - the same
+        from throughline.lake.tables.compaction import compact as compact_tables  # noqa: PLC0415 - see opened_lake
         from throughline.lake.tables.schemas import LAKE  # noqa: PLC0415 - see opened_lake
 
         with bar("tables", len(LAKE)) as update:
-
-            def advance(table_compacted: CompactedTable) -> None:
-                update(advance=1, description=table_compacted.table)
-
-            compacted_tables = compact_tables(lake, note=advance)
+            compacted_tables = compact_tables(lake, note=lambda table: update(advance=1, description=table.table))
     if as_json:
         print_json(compacted_tables)
         return
-    rows = [
-        [compacted_table.table, f"{compacted_table.files:,}", f"{compacted_table.now:,}"]
-        for compacted_table in compacted_tables
-        if compacted_table.files
-    ]
+    rows = [[table.table, f"{table.files:,}", f"{table.now:,}"] for table in compacted_tables if table.files]
     if rows:
         print_table(("table", "files before", "files now"), rows, numbers=("files before", "files now"))
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shared.catalog.port import Documents
 from shared.completeness import DEFAULT_RULES, Part, ScoreRules, parse_score_rules
 from shared.texts import suggestion
 from throughline.cli.commands.lake.lake_session import ROOT, EngineOption, Root, opened_lake
@@ -57,12 +58,12 @@ def coverage(
         fail(f"--level {level} does not exist: choose one of {', '.join(_LEVELS)}.{suggestion(level, _LEVELS)}", code=2)
     if rules and not catalog:
         fail("--rules needs --catalog, which measures", code=2)
-    if catalog:
-        score_rules = parsed_file(rules, parse_score_rules) if rules else DEFAULT_RULES
-        _measure(context, root, engine, score_rules, home=home, wide=wide, as_json=as_json)
-        return
+    score_rules = parsed_file(rules, parse_score_rules) if rules else DEFAULT_RULES
+    documents = of_catalog(parts_of(context, home).documents, "can't be read in bulk") if catalog else None
     with opened_lake(root, engine=engine) as lake:
-        if completeness:
+        if documents:
+            _measure(documents, lake, score_rules)
+        if documents or completeness:
             _show_completeness(lake, wide=wide, as_json=as_json)
             return
         from pyspark.sql import functions as f  # noqa: PLC0415 - see opened_lake
@@ -91,50 +92,34 @@ def _show_failed_tests(lake: "Lake", *, wide: bool) -> None:
     from throughline.lake.silver.quality import failed_tests  # noqa: PLC0415 - the same
     from throughline.lake.tables.encoding import moment  # noqa: PLC0415 - the same
 
-    rows = failed_tests(lake).withColumn("at", f.unix_micros("at"))
-    failed_test_rows = (
-        rows.orderBy(f.desc("at"), "qualified_name", "column", "name").limit(MAX_FAILED_TESTS + 1).collect()
-    )
-    if not failed_test_rows:
+    failed = failed_tests(lake).withColumn("at", f.unix_micros("at"))
+    rows = failed.orderBy(f.desc("at"), "qualified_name", "column", "name").limit(MAX_FAILED_TESTS + 1).collect()
+    if not rows:
         return
     out.print("\nFailed quality tests:")
     table = [
         [row["qualified_name"], row["column"], row["name"], row["job"], f"{moment(row['at']):%Y-%m-%d %H:%M}"]
-        for row in failed_test_rows[:MAX_FAILED_TESTS]
+        for row in rows[:MAX_FAILED_TESTS]
     ]
     print_table(("data set", "column", "test", "job", "failed"), table, wide=wide)
-    if len(failed_test_rows) > MAX_FAILED_TESTS:
+    if len(rows) > MAX_FAILED_TESTS:
         note("more", f"only the latest {MAX_FAILED_TESTS} are shown: the table silver/quality has all")
 
 
-def _measure(
-    context: typer.Context,
-    root: str,
-    engine: EngineName,
-    rules: ScoreRules,
-    *,
-    home: Path,
-    wide: bool,
-    as_json: bool,
-) -> None:
-    """Read the catalog, write `gold/completeness`, and show it. Nothing is written where the catalog does not answer
-    for all data sets.
+def _measure(documents: Documents, lake: "Lake", rules: ScoreRules) -> None:
+    """Read the catalog, and write `gold/completeness`. Nothing is written where the catalog does not answer for all
+    data sets.
     """
-    documents = of_catalog(parts_of(context, home).documents, "can't be read in bulk")
-    with opened_lake(root, engine=engine) as lake:
-        from throughline.lake.gold.completeness import (  # noqa: PLC0415 - see opened_lake
-            linked_datasets,
-            write_completeness,
-        )
+    from throughline.lake.gold.completeness import (  # noqa: PLC0415 - see opened_lake
+        linked_datasets,
+        write_completeness,
+    )
 
-        datasets = tuple(linked_datasets(lake))
-        with reported("Nothing was written: measure again when the catalog answers"):
-            keys = [dataset.key for dataset in datasets]
-            catalog_documentations = dict(
-                tracked(documents.documentation(keys), "reading the catalog", total=len(keys))
-            )
-        write_completeness(lake, datasets, catalog_documentations, measured_at=datetime.now(UTC), rules=rules)
-        _show_completeness(lake, wide=wide, as_json=as_json)
+    datasets = tuple(linked_datasets(lake))
+    keys = [dataset.key for dataset in datasets]
+    with reported("Nothing was written: measure again when the catalog answers"):
+        texts = dict(tracked(documents.documentation(keys), "reading the catalog", total=len(keys)))
+    write_completeness(lake, datasets, texts, measured_at=datetime.now(UTC), rules=rules)
 
 
 _TREND = ("measured", "data sets", "score", "described", "columns", "owned", "tagged", "traced", "fresh")
@@ -157,14 +142,14 @@ def _show_completeness(lake: "Lake", *, wide: bool, as_json: bool) -> None:
     )
     rows = [
         [
-            f"{measurement['at']:%Y-%m-%d %H:%M}",
-            f"{measurement['assets']:,}",
-            f"{measurement['score']:.3f}",
-            *(_share(measurement[name], measurement["assets"]) for name in _COUNTS),
-            _percent(measurement["traced"]),
-            _percent(measurement["fresh"]),
+            f"{row['at']:%Y-%m-%d %H:%M}",
+            f"{row['assets']:,}",
+            f"{row['score']:.3f}",
+            *(_percent(row[name] / row["assets"] if row["assets"] else None) for name in _COUNTS),
+            _percent(row["traced"]),
+            _percent(row["fresh"]),
         ]
-        for measurement in measured
+        for row in measured
     ]
     print_table(_TREND, rows, numbers=_TREND[1:], wide=wide)
     if not worst:
@@ -172,17 +157,13 @@ def _show_completeness(lake: "Lake", *, wide: bool, as_json: bool) -> None:
         return
     out.print("\nThese would raise the score most:")
     titles = ("data set", "score", "readers", "lacks")
-    print_table(titles, [_lacking(worst_asset) for worst_asset in worst], numbers=("score", "readers"), wide=wide)
+    print_table(titles, [*map(_lacking, worst)], numbers=("score", "readers"), wide=wide)
 
 
 def _lacking(row: Mapping[str, Any]) -> list[str]:
     lacks = ", ".join(Part(lack).words for lack in row["lacks"])
     missing = lacks if row["held"] else f"not in the catalog: {lacks}"
     return [row["qualified_name"], f"{row['score']:.3f}", f"{row['readers']:,}", missing]
-
-
-def _share(count: int, total: int) -> str:
-    return _percent(count / total if total else None)
 
 
 def _percent(value: float | None) -> str:

@@ -2,7 +2,7 @@
 
 import gzip
 from collections.abc import Iterable, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,16 +87,13 @@ def events(
         _save(tracked(event_records, "saving"), save)
         return
     records = sorted(tracked(event_records, "reading"), key=lambda record: record.event.time)
-    shown_event_records = list(islice(records, most or None))
+    shown = records[: most or None]
     if as_json:
-        print_json({"events": list(map(event_document, shown_event_records)), "count": len(records)})
+        print_json({"events": list(map(event_document, shown)), "count": len(records)})
         return
-    _show(shown_event_records, last="reason" if ignored else "blob", wide=wide)
+    _show(shown, last="reason" if ignored else "blob", wide=wide)
     runs = {record.event.run_id for record in records}
-    out.print(
-        f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}"
-        f"{left_out(len(records) - len(shown_event_records))}"
-    )
+    out.print(f"{counted(len(records), 'event')} of {counted(len(runs), 'run')}{left_out(len(records) - len(shown))}")
 
 
 def event_document(record: EventRecord) -> dict[str, Any]:

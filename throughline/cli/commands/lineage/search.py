@@ -111,9 +111,9 @@ def search(
         filters["--untraced"] = facts.is_untraced
     unfiltered = facts.search.find(text, limit=None)
     every = [match for match in unfiltered if all(fits(match) for fits in filters.values())]
-    shown_every = every[:most] if most else every
+    shown = every[: most or None]
     if as_json:
-        print_json([_plain(facts, match) for match in shown_every])
+        print_json([_plain(facts, match) for match in shown])
         return
     if not every and unfiltered:
         columns = sum(match.column is not None for match in unfiltered)
@@ -121,14 +121,12 @@ def search(
         matched = " and ".join(counted(number, noun) for noun, number in numbers.items() if number)
         fail(f"nothing matches {text!r} with {' and '.join(filters)}; without filters it matches {matched}")
     if not every:
-        names = (
-            *(dataset.name for dataset in document.datasets),
-            *(column.name for column in document.columns if column.name),
-        )
+        names = [dataset.name for dataset in document.datasets]
+        names += [column.name for column in document.columns if column.name]
         fail(f"nothing matches {text!r}.{suggestion(text, names)}")
-    print_table(("data set", "column", "tags", "written by"), list(_rows(facts, shown_every)), wide=wide)
-    if len(shown_every) < len(every):
-        note("more", f"{counted(len(every) - len(shown_every), 'result')} not shown: --most 0 lists all")
+    print_table(("data set", "column", "tags", "written by"), list(_rows(facts, shown)), wide=wide)
+    if len(shown) < len(every):
+        note("more", f"{counted(len(every) - len(shown), 'result')} not shown: --most 0 lists all")
 
 
 def _rows(facts: _Facts, matches: Iterable[Found]) -> Iterable[list[str]]:

@@ -1,7 +1,7 @@
 """`throughline status`: counts of events by outcome, which must add up to the events received."""
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -179,37 +179,21 @@ def _largest(groups: Sequence[EventGroup], limit: int) -> Sequence[EventGroup]:
 
 def _show_groups(counts_read: Status, by: Sequence[By], most: int, *, wide: bool) -> None:
     """A line for each group, one for those that are left out, and the sum of all."""
-    shown_event_groups = _largest(counts_read.groups, most)
-    blank = [""] * (len(by) - 1)
-    rows = [
-        [*(getattr(group, dimension) or _NO_JOB for dimension in by), *_numbers(group)] for group in shown_event_groups
-    ]
+    groups = _largest(counts_read.groups, most)
+    blank, counts = [""] * (len(by) - 1), ("received", *_STATES)
+    rows = [[*(getattr(group, dimension) or _NO_JOB for dimension in by), *_numbers(group)] for group in groups]
     notes = [
-        [f"{count:,} {_for(reason)}{reason}" for count, reason in _reasons(group.reasons, wide=wide)]
-        for group in shown_event_groups
+        [
+            f"{count:,} {'waiting for ' if reason in set(Waiting) else ''}{reason}"
+            for count, reason in _reasons(group.reasons, wide=wide)
+        ]
+        for group in groups
     ]
-    if len(shown_event_groups) < len(counts_read.groups):
-        largest_groups = set(shown_event_groups)
-        further_groups = [group for group in counts_read.groups if group not in largest_groups]
-        rows.append([f"{len(further_groups):,} more", *blank, *_numbers(_sum(further_groups))])
+    if others := set(counts_read.groups).difference(groups):
+        sums = (f"{sum(getattr(group, name) for group in others):,}" for name in counts)
+        rows.append([f"{len(others):,} more", *blank, *sums])
     rows.append([f"{'=' if counts_read.reconciles else '≠'} all", *blank, *_numbers(counts_read)])
-    counts = ("received", *_STATES)
     print_table((*by, *counts), rows, numbers=counts, notes=notes, wide=wide)
-
-
-def _for(reason: str) -> str:
-    """Before a reason for waiting, where no state is beside it: what the events wait for."""
-    return "waiting for " if reason in set(Waiting) else ""
-
-
-def _sum(groups: Iterable[EventGroup]) -> EventGroup:
-    known_event_groups = list(groups)
-    return EventGroup(
-        **{
-            name: sum(getattr(event_group, name) for event_group in known_event_groups)
-            for name in ("received", *_STATES)
-        }
-    )
 
 
 def _numbers(counts: EventGroup | Status) -> list[str]:
@@ -260,9 +244,8 @@ def show(counts_read: Status, *, wide: bool = False) -> None:
     if any(asdict(counts_read.shadow).values()):
         out.print(f"[yellow]shadow mode:[/] {shadow_in_words(counts_read.shadow)}; `throughline shadow` lists it")
     if counts_read.ambiguous:
-        first = ", ".join(counts_read.ambiguous[:_MAX_SHOWN]) + (
-            " …" if len(counts_read.ambiguous) > _MAX_SHOWN else ""
-        )
+        more = " …" if len(counts_read.ambiguous) > _MAX_SHOWN else ""
+        first = ", ".join(counts_read.ambiguous[:_MAX_SHOWN]) + more
         many = counted(len(counts_read.ambiguous), "data set")
         out.print(f"[yellow]ambiguous:[/] {many} with more than one matching catalog asset: {plain(first)}")
         out.print("`throughline reconcile --plan` lists them, `throughline explain … --look` shows why")
@@ -282,10 +265,9 @@ def _reasons(counts: Mapping[str, int], *, wide: bool) -> list[tuple[int, str]]:
         return [(count, reason) for reason, count in counts.items()]
     shown_reasons = [(count, reason) for reason, count in counts.items() if reason in _NOTEWORTHY]
     folded = sum(counts.values()) - sum(count for count, _ in shown_reasons)
-    return [
-        *shown_reasons,
-        *([(folded, "carry no lineage to publish, as expected (--wide lists why)")] if folded else []),
-    ]
+    if folded:
+        shown_reasons.append((folded, "carry no lineage to publish, as expected (--wide lists why)"))
+    return shown_reasons
 
 
 _RUNS = 20
@@ -306,10 +288,10 @@ def show_table_runs(storage: Storage, table: str, limit: int, *, wide: bool, as_
         if not last:
             fail(no_write_of(table))
         newest = sorted(last.values(), key=attrgetter("event.time"), reverse=True)
-        shown_event_records = newest[: limit or _RUNS]
+        shown = newest[: limit or _RUNS]
         reports = [
             (record, report)
-            for record in shown_event_records
+            for record in shown
             if (report := run_report(storage, record.event.run_id, application=record.event.application))
         ]
     if as_json:
@@ -333,5 +315,5 @@ def show_table_runs(storage: Storage, table: str, limit: int, *, wide: bool, as_
     ]
     notes = () if wide else [list(filter(None, row[3:])) for row in rows]
     print_table(("last event", "run", "state", "job", "reason"), rows, notes=notes, wide=wide, only_wide=2)
-    out.print(f"{counted(len(newest), 'run')}{left_out(len(newest) - len(shown_event_records))}")
+    out.print(f"{counted(len(newest), 'run')}{left_out(len(newest) - len(shown))}")
     out.print("\nNext: `throughline run ID` shows one, and what to do about it")

@@ -159,23 +159,17 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _view(
-    document: LineageDocument,
-    asset: str,
-    column: str,
-    depth: int | None,
-    *,
-    conditions: bool,
-    moments: _Moments,
+    document: LineageDocument, asset: str, column: str, depth: int | None, *, conditions: bool, moments: _Moments
 ) -> _View:
     """Raises AmbiguousNameError and UnknownNameError."""
-    moment_shown, compare = moments
+    at, compare = moments
     if column and not asset:
         fail("--column needs the data set that has it: throughline view ASSET --column NAME", code=2)
     index = LineageIndex(document)
     dataset = index.dataset(asset) if asset else None
     number = index.column(dataset, column) if dataset is not None and column else None
     steps = (None if column else 1) if depth is None else depth or None
-    question = Question(dataset=dataset, column=number, up=steps, down=steps, at=moment_shown, conditions=conditions)
+    question = Question(dataset=dataset, column=number, up=steps, down=steps, at=at, conditions=conditions)
     return _View(document=document, question=question, compare=compare)
 
 

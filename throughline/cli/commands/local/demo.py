@@ -76,11 +76,8 @@ def demo(
         throughline demo --catalog atlas
     """
     if " " in _data(home):
-        fail(
-            f"the listener reports no output of a Delta folder with a blank in its path ({_data(home)}): name a folder "
-            "without one by --home",
-            code=2,
-        )
+        problem = f"the listener reports no output of a Delta folder with a blank in its path ({_data(home)})"
+        fail(f"{problem}: name a folder without one by --home", code=2)
     platform = PLATFORMS[spark]
     java, interpreter = find_java(JavaNeed(platform=platform, listener=True)), _interpreter(platform)
     plan_jar()  # built before anything starts, so that a problem shows at once
@@ -123,14 +120,11 @@ def _save_page(parts: Worker, world: World) -> Path:
 
 def _check(parts: Worker, world: World, event_counts: Status) -> None:
     """End the command where the lineage is not that of the examples, or events are still in progress."""
-    wrong = differences(parts, world)
-    if wrong:
-        fail("the lineage differs from examples/*.truth.json:\n" + "\n".join(f"  {difference}" for difference in wrong))
-    if event_counts.in_progress:
-        fail(
-            f"{event_counts.in_progress} events were not processed in {_PATIENCE_SECONDS} s: "
-            f"`{typed('status', world.home)}` shows what they wait for"
-        )
+    if wrong := differences(parts, world):
+        fail("\n  ".join(("the lineage differs from examples/*.truth.json:", *wrong)))
+    if number := event_counts.in_progress:
+        command = typed("status", world.home)
+        fail(f"{number} events were not processed in {_PATIENCE_SECONDS} s: `{command}` shows what they wait for")
 
 
 def _atlas(home: Path, *, free_ports: bool) -> tuple[AtlasServer, Path]:
@@ -213,29 +207,21 @@ def _ends(parts: Worker, home: str) -> Iterator[Node]:
 def differences(parts: Worker, world: World) -> list[str]:
     """Differences of the record from the examples' truths, and of the catalog from the record; empty when equal."""
     data = _data(world.home)
-    processes_and_entities = [
-        (process, entity)
-        for process, entity in recorded(parts.storage, parts.publishing)
-        if process.outputs[0].name.startswith(data)
-    ]
+    on_record = [pair for pair in recorded(parts.storage, parts.publishing) if pair[0].outputs[0].name.startswith(data)]
     truth = Truth.of(*(EXAMPLES / f"{job}.truth.json" for job in JOBS))
-    problems = truth.differences(process for process, _ in processes_and_entities)
-    held_processes = parts.catalog.read_processes(entity.qualified_name for _, entity in processes_and_entities)
-    for process, entity in processes_and_entities:
-        held_process = held_processes.get(entity.qualified_name)
-        if held_process is None or held_process.entity != entity:
-            problems.append(
-                f"{process.name}: the catalog holds {held_process and held_process.entity}, it should hold {entity}"
-            )
+    problems = truth.differences(process for process, _ in on_record)
+    held = parts.catalog.read_processes(entity.qualified_name for _, entity in on_record)
+    for process, entity in on_record:
+        held_process = held.get(entity.qualified_name)
+        held_entity = held_process.entity if held_process else None
+        if held_entity != entity:
+            problems.append(f"{process.name}: the catalog holds {held_entity}, it should hold {entity}")
     return problems
 
 
 def _count(calls_before: Mapping[str, int], calls_after: Mapping[str, int]) -> None:
     """Print what a run added to the local catalog."""
-    writes, entities = (
-        calls_after["writes"] - calls_before["writes"],
-        calls_after["entities"] - calls_before["entities"],
-    )
+    writes, entities = (calls_after[name] - calls_before[name] for name in ("writes", "entities"))
     out.print(f"\nthis run: {writes} catalog writes, {entities} new entities ({calls_after['entities']} in all)")
 
 

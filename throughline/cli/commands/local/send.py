@@ -108,10 +108,8 @@ class _Answer:
 def _count(sender: "_Sender | None", answer: _Answer, answers: Counter[str], reasons: Counter[str]) -> None:
     """Count an answer. `sender` is given with the first one: where no receiver answers, the command ends."""
     if sender and answer.status == 0:
-        fail(
-            f"nothing answers at {sender.url}: {answer.reason}. Check --url, or start a world with `throughline up`",
-            code=2,
-        )
+        todo = "Check --url, or start a world with `throughline up`"
+        fail(f"nothing answers at {sender.url}: {answer.reason}. {todo}", code=2)
     if sender and answer.status in {401, 403, 404}:
         fail(f"{sender.url} is not a receiver, or --key is not its key: it answers {answer.status}", code=2)
     answers[answer.kind] += 1

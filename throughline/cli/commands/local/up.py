@@ -52,15 +52,11 @@ def started_world(
         settings["THROUGHLINE_ATLAS_COLUMNS"] = "true"
     if names:
         settings["THROUGHLINE_NAMES"] = str(names.absolute())  # the functions run in a folder of their own
-    world = World(
-        home=home, usual_ports=usual_ports, settings=settings, func=find_func() if func else None, atlas=atlas
-    )
-    already = running_world(home)
-    if already:
-        fail(
-            f"a world is running already (process {already.pid}, {already.receiver_url}): stop it with Ctrl-C there",
-            code=2,
-        )
+    program = find_func() if func else None
+    world = World(home=home, usual_ports=usual_ports, settings=settings, func=program, atlas=atlas)
+    if other := running_world(home):
+        place = f"process {other.pid}, {other.receiver_url}"
+        fail(f"a world is running already ({place}): stop it with Ctrl-C there", code=2)
     try:
         with contextlib.ExitStack() as parts:
             catalog = "a real Atlas (40 s; the first time downloads 280 MB)" if atlas else "the catalog"

@@ -1,7 +1,9 @@
 """`throughline deadletter`: events that can't be used, why, and how to replay or discard them."""
 
 import heapq
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated
 
@@ -17,7 +19,7 @@ from shared.texts import suggestion, visible
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.dead_letters import ID_LENGTH, in_lines, letter_document, pretty, replayed_line, unpacked
 from throughline.cli.records.published import publish_and_report
-from throughline.cli.ui.console import fail, left_out, note, out, print_json, tracked
+from throughline.cli.ui.console import counted, fail, left_out, note, out, print_json, tracked
 from throughline.cli.ui.options import AsJson, ListLimit
 from throughline.cli.ui.teaching import TeachingApp
 
@@ -48,29 +50,23 @@ def list_letters(
     count: Counter[str] = Counter()
     storage = parts_of(context, home).storage
 
-    def counted(letter: DeadLetter) -> bool:
-        is_chosen = bool(letter.discarded) == discarded and _fits(letter, reason)
-        count[letter.reason] += is_chosen
-        return is_chosen
+    def chosen() -> Iterator[DeadLetter]:
+        for letter in dead_letters(storage):
+            if bool(letter.discarded) == discarded and _fits(letter, reason):
+                count[letter.reason] += 1
+                yield letter
 
-    chosen_letters = (letter for letter in dead_letters(storage) if counted(letter))
-    shown_dead_letters = (
-        sorted(chosen_letters, key=_when, reverse=True)
-        if most == 0
-        else heapq.nlargest(most, chosen_letters, key=_when)
-    )
-    by_reason = {name: number for name, number in sorted(count.items(), key=lambda row: (-row[1], row[0])) if number}
+    letters = heapq.nlargest(most or sys.maxsize, chosen(), key=lambda letter: (letter.last, letter.digest))
+    by_reason = dict(sorted(count.items(), key=lambda row: (-row[1], row[0])))
     if as_json:
-        letters = [letter_document(letter) for letter in shown_dead_letters]
-        print_json({"dead_letters": letters, "count": count.total(), "by_reason": by_reason})
+        documents = list(map(letter_document, letters))
+        print_json({"dead_letters": documents, "count": count.total(), "by_reason": by_reason})
         return
-    for letter in shown_dead_letters:
+    for letter in letters:
         out.print(in_lines(letter))
-    noun = "discarded" if discarded else "dead letters" if count.total() != 1 else "dead letter"
+    number = f"{count.total():,} discarded" if discarded else counted(count.total(), "dead letter")
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in by_reason.items())
-    out.print(
-        f"{count.total():,} {noun}{': ' if reasons else ''}{reasons}{left_out(count.total() - len(shown_dead_letters))}"
-    )
+    out.print(f"{number}{': ' if reasons else ''}{reasons}{left_out(count.total() - len(letters))}")
 
 
 def show(
@@ -161,10 +157,6 @@ def discard(
     out.print(f"{len(letters):,} discarded" if yes else f"{len(letters):,} would be discarded: --yes does it")
 
 
-def _when(letter: DeadLetter) -> tuple[datetime, str]:
-    return letter.last, letter.digest
-
-
 def _fits(letter: DeadLetter, reason: str) -> bool:
     return reason.lower() in f"{letter.reason}\n{letter.error}".lower()
 
@@ -174,12 +166,10 @@ def _found(storage: Storage, start: str) -> DeadLetter:
     start = start.lower()
     if len(start) < _MIN_DIGITS or not set(start) <= _HEXADECIMAL:
         fail(f"{start!r} is not an id: give {_MIN_DIGITS} or more of its hexadecimal digits", code=2)
-    candidates = heapq.nsmallest(
-        _MAX_CANDIDATES, dead_letters(storage, start), key=lambda candidate_letter: candidate_letter.digest
-    )
+    candidates = heapq.nsmallest(_MAX_CANDIDATES, dead_letters(storage, start), key=lambda letter: letter.digest)
     if not candidates:
-        known_ids = (dead_letter.digest[: max(len(start), _MIN_DIGITS)] for dead_letter in dead_letters(storage))
-        fail(f"no dead letter has an id that starts with {start}.{suggestion(start, known_ids)}")
+        ids = (letter.digest[: max(len(start), _MIN_DIGITS)] for letter in dead_letters(storage))
+        fail(f"no dead letter has an id that starts with {start}.{suggestion(start, ids)}")
     if len(candidates) > 1:
         fail(f"{start} is not unique: give more digits of one of {', '.join(letter.digest for letter in candidates)}")
     return candidates[0]

@@ -5,7 +5,6 @@ from collections import Counter
 import typer
 
 from shared.publishing.shadow import ShadowAction, held_back
-from shared.texts import visible
 from throughline.cli.context.target import HOME, Home, parts_of
 from throughline.cli.records.processes import key_document
 from throughline.cli.ui.console import left_out, out, plain, print_json
@@ -25,39 +24,23 @@ def shadow(context: typer.Context, *, most: ListLimit = 50, as_json: AsJson = Fa
         throughline shadow --json | jq -r '.held[].qualified_name'
     """
     parts = parts_of(context, home)
-    held_writes = sorted(
-        (held_write for _, held_write in held_back(parts.storage)), key=lambda held_write: held_write.qualified_name
-    )
-    count = Counter(held_write.action for held_write in held_writes)
+    writes = sorted((write for _, write in held_back(parts.storage)), key=lambda write: write.qualified_name)
+    counts = Counter(write.action for write in writes)
     if as_json:
         documents = [
             {
-                "action": str(held_write.action),
-                "qualified_name": held_write.qualified_name,
-                "creates": list(map(key_document, held_write.creates)),
+                "action": write.action,
+                "qualified_name": write.qualified_name,
+                "creates": list(map(key_document, write.creates)),
             }
-            for held_write in held_writes
+            for write in writes
         ]
-        mode = parts.publishing.shadow
-        print_json(
-            {
-                "shadow": mode,
-                "held": documents,
-                "count": {str(shadow_action): count[shadow_action] for shadow_action in ShadowAction},
-            }
-        )
+        count = {action: counts[action] for action in ShadowAction}
+        print_json({"shadow": parts.publishing.shadow, "held": documents, "count": count})
         return
-    shown_writes = held_writes[: most or None]
-    for shown_write in shown_writes:
-        created = f" [dim]and {len(shown_write.creates):,} new assets[/]" if shown_write.creates else ""
-        out.print(
-            f"[{_COLOURS[shown_write.action]}]{shown_write.action:<9}[/]{plain(visible(shown_write.qualified_name))}{created}"
-        )
-    words = ", ".join(
-        f"{count[shadow_action]:,} to {shadow_action}" for shadow_action in ShadowAction if count[shadow_action]
-    )
-    out.print(
-        f"{words}{left_out(len(held_writes) - len(shown_writes))}"
-        if held_writes
-        else "no writes are waiting for the end of shadow mode"
-    )
+    for write in writes[: most or None]:
+        created = f" [dim]and {len(write.creates):,} new assets[/]" if write.creates else ""
+        out.print(f"[{_COLOURS[write.action]}]{write.action:<9}[/]{plain(write.qualified_name)}{created}")
+    words = ", ".join(f"{counts[action]:,} to {action}" for action in ShadowAction if counts[action])
+    left = left_out(len(writes) - most) if most and len(writes) > most else ""
+    out.print(f"{words}{left}" if writes else "no writes are waiting for the end of shadow mode")

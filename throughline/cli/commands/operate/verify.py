@@ -106,18 +106,15 @@ def _outcome(damage: Inconsistency) -> str:
     return "[green]repaired:[/] " if damage.repaired else f"[red]left ({plain(damage.reason)}):[/] "
 
 
+_FACTS = ("kind", "subject", "description", "repaired")
+
+
 def _document(damages: list[Inconsistency], published: Published) -> dict[str, Any]:
     """Every damage, and their number by kind."""
     by_kind = Counter(damage.kind.value for damage in damages)
     return {
         "damages": [
-            {
-                "kind": damage.kind,
-                "subject": damage.subject,
-                "description": damage.description,
-                "repaired": damage.repaired,
-                **({"reason": damage.reason} if damage.reason else {}),
-            }
+            {name: getattr(damage, name) for name in (*_FACTS, *(("reason",) if damage.reason else ()))}
             for damage in damages
         ],
         "count": len(damages),
