@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from shared.governance.checks.checking import MAX_FINDINGS, Result
+from shared.governance.checks.checking import Result, result_of
 from shared.governance.checks.findings import (
     Facts,
     Finding,
     QualityAssertion,
     UpstreamLineage,
-    Verdict,
     broken,
     doubt,
     lineage_of,
@@ -81,24 +80,8 @@ def check_contract(
     names = {name for table in contract.tables for name in (table.name, table.physical)}
     elsewhere = [doubt(_not_run(test)) for test in data or () if test.table not in names]
     if elsewhere:
-        results.append(_result(contract.name, "data", elsewhere, 1))
+        results.append(result_of(contract.name, "data", elsewhere, 1))
     return tuple(results)
-
-
-def _result(policy: str, demand: str, findings: Iterable[Finding], line: int, *, fails: bool = True) -> Result:
-    all_findings = list(findings)
-    against = [finding for finding in all_findings if finding.verdict is Verdict.BROKEN]
-    verdict = Verdict.BROKEN if against else Verdict.UNKNOWN if all_findings else Verdict.HOLDS
-    listed = against or all_findings
-    return Result(
-        policy=policy,
-        demand=demand,
-        verdict=verdict,
-        fails=fails and verdict is not Verdict.HOLDS,
-        findings=tuple(listed[:MAX_FINDINGS]),
-        found=len(listed),
-        line=line,
-    )
 
 
 def _not_run(test: DataTest) -> str:
@@ -158,11 +141,11 @@ class _TableCase:
                 demand = f"data {test.column or table.name} {test.kind}"
                 yield self.result(demand, self._tested(test), lines.get(test.column, table.line))
         if table.inputs:  # a warning: the run that reads it may be still to come
-            yield self.result("inputs_used", [problem] if problem else self._unused(), table.line, fails=False)
+            unused = self.result("inputs_used", [problem] if problem else self._unused(), table.line)
+            yield replace(unused, fails=False)
 
-    def result(self, demand: str, findings: Iterable[Finding], line: int, *, fails: bool = True) -> Result:
-        policy = f"{self.contract.name}: {self.table.name}"
-        return _result(policy, demand, findings, line, fails=fails)
+    def result(self, demand: str, findings: Iterable[Finding], line: int) -> Result:
+        return result_of(f"{self.contract.name}: {self.table.name}", demand, tuple(findings), line)
 
     def _tested(self, test: DataTest) -> Iterator[Finding]:
         if test.has_passed is None:

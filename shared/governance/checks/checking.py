@@ -8,7 +8,7 @@ is %AZP25, and in values `;` and `]` are escaped (the agent's logging commands).
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 from urllib.parse import quote
@@ -114,17 +114,32 @@ def _result(policy: Policy, case: Case) -> Result:
     findings = list(DEMANDS[case.wanted.demand](case)) if case.subject.datasets else no_subject
     if excluded_count := len(matching_names(case.facts.excluded, policy.where.datasets)):
         findings.append(doubt(f"a filter leaves out {excluded_count} of the data sets that the policy names"))
+    failures = (Verdict.BROKEN, Verdict.UNKNOWN) if policy.unknown is OnUnknown.FAIL else (Verdict.BROKEN,)
+    return result_of(policy.name, case.wanted.text, findings, case.wanted.line, failures=failures)
+
+
+def result_of(
+    policy: str,
+    demand: str,
+    findings: Collection[Finding],
+    line: int,
+    *,
+    failures: Collection[Verdict] = (Verdict.BROKEN, Verdict.UNKNOWN),
+) -> Result:
+    """The result of a demand with these findings: those that break it, the nearest first, else those that leave it
+    unknown. `failures`: the verdicts with which it fails.
+    """
     against = [finding for finding in findings if finding.verdict is Verdict.BROKEN]
     verdict = Verdict.BROKEN if against else Verdict.UNKNOWN if findings else Verdict.HOLDS
     reported = sorted(against or findings, key=lambda finding: len(finding.way))
     return Result(
-        policy=policy.name,
-        demand=case.wanted.text,
+        policy=policy,
+        demand=demand,
         verdict=verdict,
-        fails=verdict is Verdict.BROKEN or (verdict is Verdict.UNKNOWN and policy.unknown is OnUnknown.FAIL),
+        fails=verdict in failures,
         findings=tuple(reported[:MAX_FINDINGS]),
         found=len(reported),
-        line=case.wanted.line,
+        line=line,
     )
 
 
