@@ -182,6 +182,7 @@ _PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
 _NAME = rf"(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*"
 _HEADER = re.compile(rf"\s*(\[{{1,2}})\s*({_NAME})\s*\]{{1,2}}\s*(?:#.*)?")
 _KEY = re.compile(rf"\s*({_NAME})\s*=")
+_RECEIVER = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _LINE_OF_ERROR = re.compile(r"\bline (\d+)")
 
 Place = tuple[str | int, ...]
@@ -307,6 +308,23 @@ class RulesReader:
             self.wrong(f"{label} must be tables, at most {limit:,}: write [{label}.NAME] above each", *path)
             return {}
         return {name: self._entry(keys, table, *path, name) for name, table in raw.items()}
+
+    def receivers(self, keys: Keys, kind: str, *, limit: int) -> dict[str, RulesEntry]:
+        """The tables `[KINDs.NAME]`, by their names, which settings have too: so these are short and plain."""
+        receivers = self.named(keys, f"{kind}s", limit=limit)
+        for name, entry in receivers.items():
+            if not _RECEIVER.fullmatch(name):
+                self.wrong(f"{name!r} is no name of a {kind}: use letters, digits, _ and -, at most 40", *entry.at)
+        return receivers
+
+    def routes(self, keys: Keys, kind: str, receivers: Collection[str], *, limit: int) -> list[RulesEntry]:
+        """The tables `[[rules]]`, each of which names receivers of this kind under `to`."""
+        routes = self.entries(keys, "rules", limit=limit)
+        for entry in routes:
+            for name in entry.values.get("to") or ():
+                if name not in receivers:
+                    self.wrong(f"there is no {kind} {name}.{did_you_mean([name], receivers)}", *entry.at, "to")
+        return routes
 
     def entries(self, keys: Keys, name: str, *, limit: int = MAX_TEXTS) -> list[RulesEntry]:
         """The tables `[[name]]`, in the file's order."""

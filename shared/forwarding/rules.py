@@ -16,14 +16,13 @@ The file is TOML: parsed, or refused with every mistake in it.
     to = ["marquez", "copy"]
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 from shared.errors import Misconfigured
-from shared.rules_file import TEXT, Key, RulesReader, ValueKind, did_you_mean, list_of, matcher, one_of
+from shared.rules_file import TEXT, YES_OR_NO, Key, RulesReader, list_of, matcher, one_of
 
 
 class TargetKind(StrEnum):
@@ -106,15 +105,13 @@ class ForwardRules:
 
 MAX_TARGETS = 20
 MAX_RULES = 500
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_YES_OR_NO = ValueKind(words="true or false", read=lambda value: value if isinstance(value, bool) else None)
 _PATTERNS = list_of(TEXT, "a list of texts")
 _TARGET_KEYS = {
     "kind": Key(kind=one_of(TargetKind), meaning=one_of(TargetKind).words, needed=True),
     "mode": Key(kind=one_of(Mode), meaning="one event for a run, or its events as they came"),
     "auth": Key(kind=one_of(Auth), meaning="how the target knows us"),
     "scope": Key(kind=TEXT, meaning="for what a token of the identity is asked, such as api://CLIENT-ID/.default"),
-    "explicit": Key(kind=_YES_OR_NO, meaning="also send the facet lineage, which says what feeds which output"),
+    "explicit": Key(kind=YES_OR_NO, meaning="also send the facet lineage, which says what feeds which output"),
 }
 _RULE_KEYS = {
     "namespaces": Key(kind=_PATTERNS, meaning="patterns of the job's namespace"),
@@ -132,13 +129,11 @@ def parse_forward_rules(text: str, place: str) -> ForwardRules:
     """
     reader = RulesReader(text, place)
     reader.only({"targets", "rules"})
-    targets = reader.named(_TARGET_KEYS, "targets", limit=MAX_TARGETS)
-    rules = reader.entries(_RULE_KEYS, "rules", limit=MAX_RULES)
+    targets = reader.receivers(_TARGET_KEYS, "target", limit=MAX_TARGETS)
+    rules = reader.routes(_RULE_KEYS, "target", targets, limit=MAX_RULES)
     if not targets:
         reader.wrong("there is no target: write [targets.NAME] with its kind", "targets")
-    for name, entry in targets.items():
-        if not _NAME.fullmatch(name):
-            reader.wrong(f"{name!r} is no name of a target: use letters, digits, _ and -, at most 40", *entry.at)
+    for entry in targets.values():
         values = entry.values
         by_identity = values.get("auth") is Auth.IDENTITY
         if by_identity and not values.get("scope") and values.get("kind") not in {*_OF_AZURE, None}:
@@ -147,10 +142,6 @@ def parse_forward_rules(text: str, place: str) -> ForwardRules:
             reader.wrong('scope is for auth = "identity"', *entry.at, "scope")
         if values.get("explicit") and values.get("mode") is Mode.RAW:
             reader.wrong('explicit is for mode = "merged": raw events leave as they came', *entry.at, "explicit")
-    for entry in rules:
-        for name in entry.values.get("to") or ():
-            if name not in targets:
-                reader.wrong(f"there is no target {name}.{did_you_mean([name], targets)}", *entry.at, "to")
     reader.finish()
     return ForwardRules(
         targets=tuple(TargetRule(name=name, **entry.values) for name, entry in targets.items()),

@@ -198,7 +198,6 @@ def _found(rules: WatchRules, document: LineageDocument, policies: Collection[st
 
 MAX_CHANNELS = 50
 MAX_RULES = 500
-_CHANNEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _CLOCK = re.compile(r"[0-9]{2}:[0-9]{2}")
 
 
@@ -239,16 +238,12 @@ def parse_watch_rules(text: str, place: str) -> WatchRules:
     """The rules in a file's text; `place` is its path, for messages. Raises Misconfigured with all its mistakes."""
     reader = RulesReader(text, place)
     reader.only({"quiet", "channels", "rules", FOREIGN_LINEAGE})
-    channels = reader.named(_CHANNEL_KEYS, "channels", limit=MAX_CHANNELS)
-    rules = reader.entries(_RULE_KEYS, "rules", limit=MAX_RULES)
+    channels = reader.receivers(_CHANNEL_KEYS, "channel", limit=MAX_CHANNELS)
+    rules = reader.routes(_RULE_KEYS, "channel", channels, limit=MAX_RULES)
     quiet = reader.table(_QUIET_KEYS, "quiet").values
     foreign_lineage = reader.value(YES_OR_NO, FOREIGN_LINEAGE)
-    for name, entry in channels.items():
-        _check_channel(name, entry, reader)
-    for entry in rules:
-        for name in entry.values.get("to") or ():
-            if name not in channels:
-                reader.wrong(f"there is no channel {name}.{did_you_mean([name], channels)}", *entry.at, "to")
+    for entry in channels.values():
+        _check_path(entry, reader)
     if quiet.get("from") and quiet["from"] == quiet.get("to"):
         reader.wrong("from and to are the same time: all day would be quiet", "quiet", "to")
     reader.finish()
@@ -260,9 +255,7 @@ def parse_watch_rules(text: str, place: str) -> WatchRules:
     )
 
 
-def _check_channel(name: str, entry: RulesEntry, reader: RulesReader) -> None:
-    if not _CHANNEL_NAME.fullmatch(name):
-        reader.wrong(f"{name!r} is no name of a channel: use letters, digits, _ and -, at most 40", *entry.at)
+def _check_path(entry: RulesEntry, reader: RulesReader) -> None:
     kind = entry.values.get("kind")
     if kind is ChannelKind.FILE and "path" not in entry.values:
         reader.wrong("a channel of the kind file needs its path", *entry.at)
