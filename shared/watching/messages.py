@@ -10,19 +10,16 @@ it.
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from shared.watching.comparing.changes import Change, ColumnKey, DatasetKey, Severity, Topic, View, headline, sentence
 from shared.watching.comparing.comparison import changes, views
 from shared.watching.comparing.snapshot import Snapshot
-
-T = TypeVar("T")
 
 FORMAT = 1
 MAX_NAMED = 100
@@ -187,9 +184,11 @@ def _hit(was: View, now: View, changes: Iterable[Change]) -> Hit:
                 datasets |= dict.fromkeys((*start, *fed.datasets))
                 processes |= dict.fromkeys(fed.processes)
     return Hit(
-        columns=tuple(ColumnHit(type=key[0], qualified_name=key[1], column=key[2]) for key in _most(columns)),
-        datasets=tuple(_dataset_hit(was, now, key) for key in _most(datasets)),
-        processes=tuple(_process_hit(was, now, name) for name in _most(processes)),
+        columns=tuple(
+            ColumnHit(type=key[0], qualified_name=key[1], column=key[2]) for key in islice(columns, MAX_NAMED)
+        ),
+        datasets=tuple(_dataset_hit(was, now, key) for key in islice(datasets, MAX_NAMED)),
+        processes=tuple(_process_hit(was, now, name) for name in islice(processes, MAX_NAMED)),
         column_count=len(columns),
         dataset_count=len(datasets),
         process_count=len(processes),
@@ -202,10 +201,6 @@ def _whole(now: View, change: Change) -> tuple[DatasetKey, ...]:
         keys = tuple(now.datasets)
         return tuple(keys[number] for number in now.processes[change.process].outputs)
     return (change.dataset,) if change.dataset[1] else tuple(other[:2] for other in change.others)
-
-
-def _most(values: Iterable[T]) -> Iterator[T]:
-    return islice(values, MAX_NAMED)
 
 
 def _dataset_hit(was: View, now: View, key: DatasetKey) -> DatasetHit:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import structs
 
 from shared.lineage.document import Dataset, Edge, LineageDocument, Process
-from shared.lineage.graph import reach
+from shared.lineage.graph import LineageGraph, reach
 
 DatasetKey = tuple[str, str]
 """Type and qualified name."""
@@ -98,25 +98,18 @@ class View:
         return origins
 
     @cached_property
-    def _out(self) -> dict[int, list[Edge]]:
-        edges: dict[int, list[Edge]] = {}
-        for edge in self.document.edges:
-            edges.setdefault(edge.input, []).append(edge)
-        return edges
-
-    def edges_from(self, column: int) -> list[Edge]:
-        """The edges that leave a column, by its number."""
-        return self._out.get(column, [])
+    def graph(self) -> LineageGraph:
+        """The edges, also those that only decide about rows, and the flows."""
+        return LineageGraph(self.document, conditions=True)
 
     def is_read(self, column: ColumnKey) -> bool:
         """Whether a value or a condition of another column depends on a column."""
-        number = self.columns.get(column)
-        return number is not None and bool(self.edges_from(number))
+        return bool(self.consumers(column))
 
     def consumers(self, column: ColumnKey) -> frozenset[ColumnKey]:
         """The columns that a column reaches in one step, by values or conditions."""
-        number = self.columns.get(column)
-        return frozenset() if number is None else frozenset(self.key(edge.output) for edge in self.edges_from(number))
+        edges = self.graph.out_of(self.columns[column]) if column in self.columns else ()
+        return frozenset(self.key(edge.output) for edge in edges)
 
     def process_of(self, edge: Edge) -> str:
         """The qualified name of the process of an edge."""
@@ -135,7 +128,7 @@ class View:
         columns: dict[ColumnKey, None] = {}
         processes: dict[str, None] = {}
         while queue:
-            for edge in self.edges_from(queue.popleft()):
+            for edge in self.graph.out_of(queue.popleft()):
                 if not follows(edge):
                     continue
                 processes.setdefault(self.process_of(edge))

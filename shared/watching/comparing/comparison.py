@@ -309,7 +309,7 @@ def _way(view: View, start: ColumnKey, end: ColumnKey, follows: Callable[[Edge],
     """The processes of one shortest path along edges that `follows` accepts, in order."""
 
     def steps(column: int) -> Iterator[tuple[Edge, int]]:
-        yield from ((edge, edge.output) for edge in view.edges_from(column) if follows(edge))
+        yield from ((edge, edge.output) for edge in view.graph.out_of(column) if follows(edge))
 
     entered = reach([view.columns[start]], steps)
     way = way_back(entered, view.columns[end], attrgetter("input"))

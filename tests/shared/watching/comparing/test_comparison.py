@@ -250,7 +250,7 @@ _PLAIN, _PERHAPS, _MASKED = range(3)
 
 def _ways(view: View, start: int, visited_columns: frozenset[int], *, way_kind: int) -> Iterator[tuple[int, int]]:
     """Each column at the end of a path, and how its value arrives there: plain, plain or not, or masked."""
-    for edge in view.edges_from(start):
+    for edge in view.graph.out_of(start):
         if edge.kind is Kind.CONDITION or edge.output in visited_columns:
             continue
         through = max(way_kind, _MASKED if edge.masked else _PERHAPS if edge.kind is Kind.OPAQUE else _PLAIN)
