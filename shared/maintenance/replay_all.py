@@ -6,10 +6,10 @@ empty, publishing is held back, because half of the record would remove lineage:
 first, and a process is published as soon as it is finished. It is when an application that has completed began after
 the last event of all that are left, which it supersedes.
 
-The format before this one has events without their application in the names of blobs, files of the archive without an
-index, and tables that are not read. Conversion gives each event the name that it has now, and unpacks such files: their
-events are archived again once their runs are closed. Each step may be repeated. The rows that are made from events are
-left to a replay of everything.
+The format before this one has events without their application in the names of blobs, and files of the archive without
+an index. Conversion gives each event the name that it has now, and unpacks such files: their events are archived again
+once their runs are closed. Each step may be repeated. Tables of that format are refused (`check_layout`): they are
+deleted first, and a replay of everything makes them again.
 """
 
 import gzip
@@ -29,7 +29,6 @@ from shared.applications.recompute import recompute, recomputed
 from shared.applications.state import RunRecord
 from shared.errors import Refused
 from shared.events.archive import DAMAGED, all_lines, index_of, is_index
-from shared.events.dead_letters import dead_letters
 from shared.events.stored_runs import StoredRun, archived_below, runs_below
 from shared.maintenance.replay import ReplayedApplication, replay_application, unrecorded
 from shared.openlineage.decoding import Event, decode
@@ -37,21 +36,16 @@ from shared.openlineage.merging import fold
 from shared.publishing.context import PublishContext
 from shared.publishing.publisher import Publisher
 from shared.reading.values import Progress, counted, no_progress
-from shared.records.control import Checkpoint, note_versions, stored_versions
+from shared.records.control import Checkpoint, note_versions
 from shared.records.publish_queue import hold_publishing, release_publishing
 from shared.records.states import State
 from shared.storage.port import Storage
 from shared.storage_layout import (
     APPLICATIONS,
     ARCHIVE,
-    CHECKPOINT,
-    CONTROL,
-    DEAD_LETTERS,
     EVENTS,
     IGNORED,
     PROCESSES,
-    PUBLISH_QUEUE,
-    QUEUE_PARTITION,
     StoredEvent,
     moment,
     stamp,
@@ -60,47 +54,32 @@ from shared.storage_layout import (
 from shared.sweeping.listing import SWEEP
 from shared.translation.run.columns import merge_run
 
-_LAYOUT = 2
 _BLOB = re.compile(
     r"\d{4}/\d\d/\d\d/\d\d/(?P<run>[0-9a-f-]{36})/(?P<time>\d{8}T\d{12}Z)_(?P<type>[A-Z]+)_(?P<digest>[0-9a-f]{32})"
     r"\.json\.gz"
 )
-_ROWS = ((PUBLISH_QUEUE, QUEUE_PARTITION), (CONTROL, CHECKPOINT), (CONTROL, "retry"), (CONTROL, "archive"))
-"""Rows of tables that go on, whose keys or cells mean something else now."""
 
 
-def is_of_before(storage: Storage) -> bool:
-    """Whether the stored data has the format before."""
-    versions = stored_versions(storage)
-    return versions is not None and versions.layout == _LAYOUT
+def of_before(storage: Storage) -> Iterator[tuple[str, str]]:
+    """The container and name of each blob and file of the archive that has the format before. Reads only."""
+    yield from ((EVENTS, fact.name) for fact in storage.blobs(EVENTS) if _BLOB.fullmatch(fact.name))
+    names = {fact.name for fact in storage.blobs(ARCHIVE)}
+    yield from ((ARCHIVE, name) for name in sorted(names) if not is_index(name) and index_of(name) not in names)
 
 
-def convert(storage: Storage, progress: Progress = no_progress) -> Iterator[str]:
+def convert(storage: Storage) -> Iterator[str]:
     """Convert what has the format before, and yield the name of each blob and file once it is converted. Raises
     ArchiveMissing for a damaged file.
     """
-    if is_of_before(storage):
-        for table, partition in _ROWS:
-            for row in list(storage.partition(table, partition)):
-                storage.delete(table, partition, row.key)
-    letters = {letter.blob: letter for letter in dead_letters(storage)}
-    for fact in counted(progress, "events", storage.blobs(EVENTS)):
-        if _BLOB.fullmatch(fact.name) and (compressed := storage.get(EVENTS, fact.name)) is not None:
-            name = _name_now(fact.name, compressed)
-            storage.put_new(EVENTS, name, compressed)
-            if fact.name in letters:
-                storage.replace(DEAD_LETTERS, replace(letters[fact.name], blob=name).row())
-            storage.delete_blob(EVENTS, fact.name)
-            yield fact.name
-    names = [fact.name for fact in storage.blobs(ARCHIVE)]
-    indexes = {name for name in names if is_index(name)}
-    for file in counted(progress, "files of the archive", names):
-        if file not in indexes and index_of(file) not in indexes:
-            for line in all_lines(storage, file):
-                container, compressed = IGNORED if line.ignored else EVENTS, line.compressed()
-                storage.put_new(container, _name_now(line.blob, compressed), compressed)
-            storage.delete_blob(ARCHIVE, file)
-            yield file
+    for container, name in of_before(storage):
+        if container == ARCHIVE:
+            for line in all_lines(storage, name):
+                place, compressed = IGNORED if line.ignored else EVENTS, line.compressed()
+                storage.put_new(place, _name_now(line.blob, compressed), compressed)
+        elif (packed := storage.get(EVENTS, name)) is not None:
+            storage.put_new(EVENTS, _name_now(name, packed), packed)
+        storage.delete_blob(container, name)
+        yield name
 
 
 def _name_now(name: str, compressed: bytes) -> str:

@@ -92,20 +92,18 @@ def mismatch(stored: Versions) -> str:
     """Why this version cannot read data of these versions, and what to do, in a sentence; empty where it can."""
     if stored == _VERSIONS:
         return ""
+    when = "" if stored.layout == _VERSIONS.layout else ", once they are deleted"
     return (
         f"The stored data was written by another version of Throughline ({stored}; this one writes {_VERSIONS}). "
         "Install that version, use an empty storage account, or have `throughline replay --all` make the tables again "
-        "from the events of layout 2"
+        f"from the stored events{when}"
     )
 
 
-def check_layout(storage: Storage, *, or_before: bool = False) -> None:
-    """Raise Misconfigured where the stored rows have another layout: they cannot be read. `or_before`: take the layout
-    before this one too. Raises StorageUnavailable.
-    """
+def check_layout(storage: Storage) -> None:
+    """Raise Misconfigured where the stored rows have another layout: they cannot be read. Raises StorageUnavailable."""
     stored = stored_versions(storage)
-    layouts = {_VERSIONS.layout, *([_VERSIONS.layout - 1] if or_before else [])}
-    if stored and stored.layout not in layouts:
+    if stored and stored.layout != _VERSIONS.layout:
         raise Misconfigured(mismatch(stored))
 
 

@@ -14,9 +14,9 @@ from shared.catalog.memory import MemoryCatalog
 from shared.events.archive import Line, member_of
 from shared.events.dead_letters import dead_letters
 from shared.maintenance.publish_missing import publish_all
-from shared.maintenance.replay_all import REPLAY_ALL, convert, inventory, replay_all, seconds_for_all
+from shared.maintenance.replay_all import REPLAY_ALL, convert, inventory, of_before, replay_all, seconds_for_all
 from shared.publishing.planning import read_processes
-from shared.records.control import Versions, note_versions, stored_versions
+from shared.records.control import Versions, stored_versions
 from shared.records.publish_queue import read_queue
 from shared.reporting.status import Status, status
 from shared.storage.memory import MemoryStorage
@@ -244,7 +244,7 @@ def test_a_plan_writes_nothing_and_says_how_much_there_is() -> None:
 
 
 def as_before(storage: MemoryStorage, *, archive: bool) -> None:
-    """Give blobs and files of the archive the format before, and leave no row but the versions."""
+    """Give blobs and files of the archive the format before, and leave no row."""
     lines: dict[str, list[Line]] = {}
     for fact in list(storage.blobs(EVENTS)):
         stored, packed_event = stored_from_blob(fact.name), storage.get(EVENTS, fact.name) or b""
@@ -265,7 +265,6 @@ def as_before(storage: MemoryStorage, *, archive: bool) -> None:
     if lines:
         storage.put_new(ARCHIVE, f"2026/11/21/10/{'0' * 32}.jsonl.gz", b"".join(map(member_of, lines.values())))
     wipe(storage, APPLICATIONS, PROCESSES, PUBLISH_QUEUE, CONTROL)
-    note_versions(storage, Versions(layout=2))
 
 
 @pytest.mark.parametrize("archive", [False, True])
@@ -277,9 +276,11 @@ def test_blobs_and_archives_of_the_format_before_are_read(seed: int, archive: bo
     names = sorted(fact.name for fact in storage.blobs(EVENTS))
     as_before(storage, archive=archive)
     assert {fact.name for fact in storage.blobs(EVENTS)}.isdisjoint(names)
+    assert {container for container, _ in of_before(storage)} == {ARCHIVE if archive else EVENTS}
     compute_all(runtime)
     assert sorted(fact.name for fact in storage.blobs(EVENTS)) == names
     assert not list(storage.blobs(ARCHIVE))
+    assert not list(of_before(storage))
     assert (applications(storage), processes(storage), counts(storage)) == state_before
     assert runtime.catalog.processes == catalog
     assert stored_versions(storage) == Versions()

@@ -20,14 +20,14 @@ _ANY_STORAGE = {"AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 """Settings can't be without either: where only the others are wanted."""
 
 
-def agreed(environment: Mapping[str, str], *, writes: bool, or_before: bool = False) -> Worker:
+def agreed(environment: Mapping[str, str], *, writes: bool) -> Worker:
     """The parts for a command, by the environment with `environment` above it and by what the functions put on record.
 
     Ends the command where it `writes` and settings of this shell differ, or the recorded ones cannot be read.
-    Raises Misconfigured, also for data of another storage layout; `or_before`: but for the one before.
+    Raises Misconfigured, also for data of another storage layout.
     """
     storage = _storage(environment)
-    record = _on_record(storage, writes=writes, or_before=or_before)
+    record = _on_record(storage, writes=writes)
     if record is None:
         parts = assemble(load(catalog=True, overrides=environment), storage=storage)
         if writes:
@@ -70,10 +70,10 @@ def _storage(environment: Mapping[str, str]) -> Storage:
         raise
 
 
-def _on_record(storage: Storage, *, writes: bool, or_before: bool = False) -> SettingsOnRecord | None:
+def _on_record(storage: Storage, *, writes: bool) -> SettingsOnRecord | None:
     """The settings on record. Raises Misconfigured where another version has written the rows."""
     try:
-        check_layout(storage, or_before=or_before)
+        check_layout(storage)
         return settings_on_record(storage)
     except StorageUnavailable as error:
         if writes:

@@ -40,9 +40,9 @@ Home = Annotated[
 ]
 
 
-def parts_of(context: typer.Context, home: Path, *, writes: bool = False, or_before: bool = False) -> Worker:
+def parts_of(context: typer.Context, home: Path, *, writes: bool = False) -> Worker:
     """The parts that were passed in as click's `obj`, else those of `target`."""
-    return context.find_object(Worker) or target(home, writes=writes, or_before=or_before)
+    return context.find_object(Worker) or target(home, writes=writes)
 
 
 def parts_if_any(context: typer.Context, home: Path) -> Worker | None:
@@ -51,16 +51,16 @@ def parts_if_any(context: typer.Context, home: Path) -> Worker | None:
     return worker or (target(home) if named() or running_world(home) else None)
 
 
-def target(home: Path = HOME, *, writes: bool = False, or_before: bool = False) -> Worker:
+def target(home: Path = HOME, *, writes: bool = False) -> Worker:
     """The parts of the Throughline that is meant; ends the command with one sentence when there is none.
 
     Settings in the environment come first, and a mistake in them is an error: it must not lead to another Throughline.
     `writes`: whether the command writes to the record or the catalog, which it does by the functions' settings alone
-    (`throughline/cli/context/effective_settings.py`). `or_before`: whether it reads the storage layout before too.
+    (`throughline/cli/context/effective_settings.py`).
     """
     world = None if named(place=True) else running_world(home)
     if world or named():
-        return agreed(world.environment if world else {}, writes=writes, or_before=or_before)
+        return agreed(world.environment if world else {}, writes=writes)
     return fail(
         f"the environment names no Throughline, and no local world runs in {home}: start one with"
         f" {up_command(home)}, name the folder of a running one by --home, or set AzureWebJobsStorage*"

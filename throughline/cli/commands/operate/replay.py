@@ -26,7 +26,7 @@ from shared.maintenance.replay_all import (
     Inventory,
     convert,
     inventory,
-    is_of_before,
+    of_before,
     replay_all,
     seconds_for_all,
 )
@@ -87,7 +87,7 @@ def replay(
     if everything and (since or before or job or run):
         fail("--all computes everything: leave out --from, --to, --job and --run", code=2)
     wanted_run_filter = wanted_runs(since=since, before_text=before, job=job, run=run)
-    parts = parts_of(context, home, writes=not plan, or_before=everything)
+    parts = parts_of(context, home, writes=not plan)
     resume_command = f"throughline replay{' --all' if everything else ''} --resume"
     with reported(f"Nothing is lost: once storage answers, `{resume_command}` continues"):
         if everything:
@@ -189,9 +189,11 @@ def _everything(parts: Worker, *, plan: bool, resume: bool) -> bool:
     begin = REPLAY_ALL.load(storage) if resume else None
     if resume and begin is None:
         fail("no replay of everything was stopped: leave out --resume", code=2)
-    if is_of_before(storage) and plan:
-        out.print("the events have the storage format before: they are converted first, one by one")
-    elif not plan:
+    if plan:
+        number = sum(1 for _ in of_before(storage))
+        if number:
+            out.print(f"{counted(number, 'blob')} have the storage format before: they are converted first, one by one")
+    else:
         with stopping() as stop:
             names = takewhile(lambda _: not stop.is_set(), convert(storage))
             number = sum(1 for _ in tracked(names, "converting what has the format before"))
