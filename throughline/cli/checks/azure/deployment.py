@@ -55,9 +55,8 @@ def check_deployment(az: Az, target: DeploymentQuery) -> Generator[CheckResult, 
     for finding in guarded("apps", sites, places):
         stopped_apps |= {finding.subject} if finding.code == "app-stopped" else set()
         yield finding
-    yield from _at_once(
-        deployed, _looks(deployed, function_apps, [app for app in function_apps if app.part not in stopped_apps])
-    )
+    running = [app for app in function_apps if app.part not in stopped_apps]
+    yield from _at_once(deployed, _looks(deployed, function_apps, running))
     return deployed
 
 

@@ -1,6 +1,7 @@
 """The way to a deployment: CLI, sign-in, subscription, group, the deployment's record, its outputs."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 
 from throughline.cli.checks.azure.deployed import Deployed, DeploymentQuery
 from throughline.cli.checks.azure.reading import if_there, words_of
@@ -64,7 +65,7 @@ def reach(az: Az, target: DeploymentQuery) -> Generator[CheckResult, None, Deplo
         reason = f": {newest.error[:200]}" if newest.error else ""
         message = f"{newest.name} is {newest.state}{reason}; the one before it, {record.name}, is checked"
         yield bad("deployment-failed", "deployment", message, **deployed.places, deployment=newest.name)
-    if lacking := _lacking(record.outputs):
+    if lacking := [name for name in NEEDED if not record.outputs.get(name)]:
         yield bad("outputs-missing", "outputs", f"{record.name} has no {', '.join(lacking)}", **deployed.places)
         return None
     yield good("deployment", f"{record.name} in {deployed.group}: {len(record.outputs)} outputs")
@@ -96,16 +97,12 @@ _MOST_SUBSCRIPTIONS = 20
 
 def _subscriptions_with(az: Az, group: str) -> Iterator[str]:
     """The names of other subscriptions that have a group of this name."""
-    other_subscriptions = [
-        subscription for subscription in az.json("account", "list") if not subscription.get("isDefault")
-    ]
-    for each in other_subscriptions[:_MOST_SUBSCRIPTIONS]:
-        path = f"/subscriptions/{each['id']}/resourceGroups/{group}?api-version={_GROUPS}"
-        try:
+    others = [subscription for subscription in az.json("account", "list") if not subscription.get("isDefault")]
+    for subscription in others[:_MOST_SUBSCRIPTIONS]:
+        path = f"/subscriptions/{subscription['id']}/resourceGroups/{group}?api-version={_GROUPS}"
+        with suppress(AzureCliError):
             az.json("rest", "--method", "get", "--url", path)
-        except AzureCliError:
-            continue
-        yield str(each["name"])
+            yield str(subscription["name"])
 
 
 def _no_deployment(az: Az, target: DeploymentQuery, records: Sequence[DeploymentRecord]) -> CheckResult:
@@ -116,8 +113,3 @@ def _no_deployment(az: Az, target: DeploymentQuery, records: Sequence[Deployment
     deployments = az.json("deployment", "group", "list", "--resource-group", target.group, "--query", "[].name")
     message = f"{target.group} has no deployment of infra/main.bicep; it has {', '.join(deployments[:8]) or 'none'}"
     return bad("deployment-missing", "deployment", message, **target.places)
-
-
-def _lacking(outputs: Mapping[str, str]) -> list[str]:
-    """The outputs that are missing or empty."""
-    return [name for name in NEEDED if not outputs.get(name)]

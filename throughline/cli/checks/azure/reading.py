@@ -91,9 +91,8 @@ def not_seen(error: AzureCliError, subject: str, places: Places) -> CheckResult:
     """The finding for a failed call of `az`: a missing right, or another error."""
     sentence = words_of(error)
     if _DATA_FORBIDDEN.search(sentence):
-        return unseen(
-            "data-forbidden", subject, sentence, **{**places, "scope": places.get("storage_id", "STORAGE_ID")}
-        )
+        scope = places.get("storage_id", "STORAGE_ID")
+        return unseen("data-forbidden", subject, sentence, **{**places, "scope": scope})
     if _FORBIDDEN.search(sentence):
         role = "Website Contributor" if _OF_APPS.search(sentence) else "Reader"
         scope = places.get("group_id", "GROUP_ID")

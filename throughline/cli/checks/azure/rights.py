@@ -56,11 +56,8 @@ def needed_roles(
 
 def _assigned(deployed: Deployed, principal: str) -> list[tuple[str, str]]:
     """The roles that a principal has, each with its scope: from the account's own up to the subscription's."""
-    assignments = deployed.az.json("role", "assignment", "list", "--assignee", principal, "--all")
-    return [
-        (str(assignment["roleDefinitionId"]).rpartition("/")[2].lower(), str(assignment["scope"]))
-        for assignment in assignments
-    ]
+    roles = deployed.az.json("role", "assignment", "list", "--assignee", principal, "--all")
+    return [(str(role["roleDefinitionId"]).rpartition("/")[2].lower(), str(role["scope"])) for role in roles]
 
 
 def _within(scope: str, upper_scope: str) -> bool:

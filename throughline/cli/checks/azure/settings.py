@@ -77,9 +77,8 @@ def _read(
         *(("--slot", slot) if slot else ()),
         *("--query", f"{{names: [].name, values: [?contains(`[{quoted_names}]`, name)].{{name: name, value: value}}}}"),
     )
-    return frozenset(app_settings["names"]), {
-        setting["name"]: str(setting["value"] or "") for setting in app_settings["values"]
-    }
+    values = {setting["name"]: str(setting["value"] or "") for setting in app_settings["values"]}
+    return frozenset(app_settings["names"]), values
 
 
 _OF_CATALOG = {"THROUGHLINE_CATALOG_ENDPOINT": "catalogEndpoint", "THROUGHLINE_COLLECTION": "collection"}
@@ -122,15 +121,13 @@ def secrets(deployed: Deployed, app: FunctionApp) -> Iterator[CheckResult]:
     subject = f"{app.part}'s secrets"
     references = list(listed(deployed.az, f"{app.id}/config/configreferences/appsettings", WEB))
     wrong = []
-    for reference_found in references:
-        reference = reference_found["properties"]
-        status = str(reference.get("status", ""))
-        if status in _RESOLVED:
-            continue
-        vault = str(reference.get("vaultName") or "VAULT")
-        scope = deployed.resource(f"Microsoft.KeyVault/vaults/{vault}")
-        places = {**app.places, "vault": vault, "principal": app.principal, "scope": scope}
-        problem = f"{reference_found['name']} is {status}, secret {reference.get('secretName')} in {vault}"
-        wrong.append(bad(_BY_STATUS.get(status, "secret-unresolved"), subject, problem, **places))
+    for reference in references:
+        facts = reference["properties"]
+        status, vault = str(facts.get("status", "")), str(facts.get("vaultName") or "VAULT")
+        if status not in _RESOLVED:
+            scope = deployed.resource(f"Microsoft.KeyVault/vaults/{vault}")
+            places = {**app.places, "vault": vault, "principal": app.principal, "scope": scope}
+            problem = f"{reference['name']} is {status}, secret {facts.get('secretName')} in {vault}"
+            wrong.append(bad(_BY_STATUS.get(status, "secret-unresolved"), subject, problem, **places))
     if references:
         yield from wrong or [good(subject, f"{len(references)} of Key Vault, resolved")]

@@ -1,8 +1,8 @@
 """`throughline doctor`: check each part, and name the command that repairs it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -65,7 +65,7 @@ def doctor(
         throughline doctor --group GROUP --listener
     """
     azure = DeploymentQuery(group=group, environment=environment, subscription=subscription) if group else None
-    trial = _Trial(url=url, key=key, patience=patience) if listener else None
+    trial = partial(_followed, home=home, url=url, key=key, patience=patience) if listener else None
     report(_look(context, home, azure, trial, catalog=catalog), as_json=as_json)
 
 
@@ -83,15 +83,6 @@ def report(results: Iterator[CheckResult], *, as_json: bool) -> None:
         raise typer.Exit(BAD if CheckState.BAD in states else UNSEEN)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Trial:
-    """Where the events of --listener are posted, and how many seconds they may take."""
-
-    url: str
-    key: str
-    patience: float
-
-
 _SIGNS = {CheckState.GOOD: "[green]good[/]", CheckState.BAD: "[bold red]bad[/] ", CheckState.UNSEEN: "[yellow]?[/]   "}
 
 
@@ -103,7 +94,12 @@ def _show(finding: CheckResult) -> None:
 
 
 def _look(
-    context: typer.Context, home: Path, azure: DeploymentQuery | None, trial: _Trial | None, *, catalog: bool
+    context: typer.Context,
+    home: Path,
+    azure: DeploymentQuery | None,
+    trial: Callable[[Worker, Deployed | None], Iterator[CheckResult]] | None,
+    *,
+    catalog: bool,
 ) -> Iterator[CheckResult]:
     yield from check_machine(local=not azure and not named(place=True))
     deployed = None
@@ -129,12 +125,15 @@ def _look(
         yield forgetting(parts.sweeping.closing)
     if trial:
         with err.status("following both events"):
-            yield from _answered(ARRIVAL, _followed(parts, home, deployed, trial))
+            yield from _answered(ARRIVAL, trial(parts, deployed))
 
 
-def _followed(parts: Worker, home: Path, deployed: Deployed | None, trial: _Trial) -> Iterator[CheckResult]:
-    sender = sender_of(home, deployed, url=trial.url, key=trial.key)
-    canary = Canary(context=parts, names=parts.names, send=sender.send, owner="doctor", patience=trial.patience)
+def _followed(
+    parts: Worker, deployed: Deployed | None, *, home: Path, url: str, key: str, patience: float
+) -> Iterator[CheckResult]:
+    """Post the events of --listener, which may take so many seconds: a finding for each hop."""
+    sender = sender_of(home, deployed, url=url, key=key)
+    canary = Canary(context=parts, names=parts.names, send=sender.send, owner="doctor", patience=patience)
     places = {**(deployed.places if deployed else {}), "url": sender.url}
     with closing(canary.hops(canary.run())) as hops:
         yield from findings(hops, places)

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -95,9 +95,8 @@ def prove(
         _show(result)
     _save(save, results)
     counts = Counter(result.evidence.verdict for result in results)
-    out.print(
-        ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict) + f"; {plain(save)} has the report"
-    )
+    numbers = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict)
+    out.print(f"{numbers}; {plain(save)} has the report")
     if any("interrupted" in result.evidence.reason for result in results):
         raise typer.Exit(INTERRUPTED)
     if counts[Verdict.REFUTED]:
@@ -134,15 +133,6 @@ def _save(file: Path, results: Sequence[ClaimResult]) -> None:
         "format": FORMAT,
         "version": version("throughline"),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "claims": [
-            {
-                "id": result.claim.id,
-                "verdict": result.evidence.verdict.value,
-                "reason": result.evidence.reason,
-                "facts": dict(result.evidence.facts),
-                "seconds": result.seconds,
-            }
-            for result in results
-        ],
+        "claims": [{"id": result.claim.id, **asdict(result.evidence), "seconds": result.seconds} for result in results],
     }
     file.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
