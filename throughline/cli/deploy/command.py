@@ -119,7 +119,7 @@ def _run(options: argparse.Namespace, environment: Mapping[str, str], progress: 
         if options.template:
             deploy_template(az, group, record, _changes(options.set), progress)
             return
-        target = from_azure(group, record)
+        target = from_azure(group, record.name, record.outputs)
     else:
         target = from_azd(environment)
     limits = PollLimits(seconds=options.wait)

@@ -17,6 +17,7 @@ from throughline.project import ROOT
 EVENT_GRID = "eventGrid"
 _TRIGGER = "parser_function/function.json"
 _PAGE = "lineage_function/function.json"
+_PACKAGE_COMMAND = f"{Path(sys.executable).name} -m throughline.package"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +60,8 @@ def lineage_beside(archive: Path) -> Path:
             package.getinfo(_PAGE)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise DeployError(
-            f"This deployment has a lineage page, and {lineage_archive} is no package of it ({error}). "
-            "Make one, and put it "
-            f"there: {_module_call('throughline.package')} --app lineage"
+            f"This deployment has a lineage page, and {lineage_archive} is no package of it ({error}). Make one, and "
+            f"put it there: {_PACKAGE_COMMAND} --app lineage"
         ) from error
     return lineage_archive
 
@@ -73,12 +73,10 @@ def read_package(archive: Path) -> Package:
             (trigger,) = json.loads(package.read(_TRIGGER))["bindings"]
             digest = package.read(PACKAGE_FILE).decode("ascii")
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise DeployError(
-            f"{archive} is no package of the functions ({error}). Make one: {_module_call('throughline.package')}"
-        ) from error
-    return Package(
-        archive=archive, digest=digest, delivery="queue" if trigger["type"] == "queueTrigger" else EVENT_GRID
-    )
+        message = f"{archive} is no package of the functions ({error}). Make one: {_PACKAGE_COMMAND}"
+        raise DeployError(message) from error
+    delivery = "queue" if trigger["type"] == "queueTrigger" else EVENT_GRID
+    return Package(archive=archive, digest=digest, delivery=delivery)
 
 
 def checked(archive: Path, delivery: str) -> Package:
@@ -87,7 +85,7 @@ def checked(archive: Path, delivery: str) -> Package:
     if package.delivery != delivery:
         raise DeployError(
             f"{archive} was made for {package.delivery}, but this deployment delivers events by {delivery}: its parser "
-            f"would never run. Make it again: {_module_call('throughline.package')} --delivery {delivery}"
+            f"would never run. Make it again: {_PACKAGE_COMMAND} --delivery {delivery}"
         )
     return package
 
@@ -162,7 +160,3 @@ def _run(command: list[str], root: Path, failed: str) -> None:
     if outcome.returncode:
         output = (outcome.stderr.strip() or outcome.stdout.strip())[-800:]
         raise DeployError(f"{failed}: {' '.join(command)} ended with {outcome.returncode}: {output}")
-
-
-def _module_call(module: str) -> str:
-    return f"{Path(sys.executable).name} -m {module}"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from throughline.cli.deploy.progress import DeployError
-from throughline.cli.deploy.record import DeploymentRecord
 
 DELIVERIES = ("eventGrid", "queue")
 """How the parser may get notices of new events."""
@@ -37,10 +36,10 @@ class Target:
     lineage_url: str = ""
 
 
-def from_azure(group: str, record: DeploymentRecord) -> Target:
-    """Read the target from a deployment of infra/main.bicep. Raises DeployError."""
+def from_azure(group: str, name: str, outputs: Mapping[str, str]) -> Target:
+    """Read the target from the outputs of a deployment of infra/main.bicep that is named so. Raises DeployError."""
     remedy = f"Deploy it again: {Path(sys.executable).name} -m throughline.cli.deploy {group} --template"
-    return _target(group, record.outputs, f"deployment {record.name}", remedy)
+    return _target(group, outputs, f"deployment {name}", remedy)
 
 
 def from_azd(environment: Mapping[str, str]) -> Target:

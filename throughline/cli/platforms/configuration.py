@@ -88,9 +88,8 @@ def configuration(platform: str, wanted_installation: Installation, *, today: da
     name = f"{platform}-file" if wanted_installation.transport == "file" else platform
     row = TABLE.get(name)
     if row is None:
-        raise PlatformError(
-            f"{platform} has no transport {wanted_installation.transport!r}: only fabric can write files"
-        )
+        transport = wanted_installation.transport
+        raise PlatformError(f"{platform} has no transport {transport!r}: only fabric can write files")
     runtime = runtime_of(platform, wanted_installation.runtime)
     _check(row, wanted_installation)
     words = _words(name, row, wanted_installation, runtime)
@@ -168,12 +167,10 @@ def _properties(
     elif installation.plan_jar:
         properties["spark.jars"] = installation.plan_jar
     if installation.transport == "file":
-        kept_properties = {name: value for name, value in properties.items() if ".transport." not in name}
-        location = f"{words['folder']}/events.jsonl"
-        file = {"spark.openlineage.transport.type": "file", "spark.openlineage.transport.location": location}
-        return (
-            kept_properties | file | ({_PLAN_FILE: f"{words['folder']}/plans.jsonl"} if installation.plan_jar else {})
-        )
+        properties = {name: value for name, value in properties.items() if ".transport." not in name}
+        properties["spark.openlineage.transport.type"] = "file"
+        properties["spark.openlineage.transport.location"] = f"{words['folder']}/events.jsonl"
+        return properties | ({_PLAN_FILE: f"{words['folder']}/plans.jsonl"} if installation.plan_jar else {})
     if not row.packages:
         properties["spark.redaction.regex"] = _REDACTED  # else Spark's web page shows the header
     return properties
@@ -185,9 +182,8 @@ def _notes(runtime: Runtime, today: date) -> list[str]:
     if runtime.is_over(today):
         notes.append(f"Runtime {runtime.name} has been out of support since {runtime.ends}: move to a newer one")
     if runtime.proof is Proof.UNPROVEN:
-        notes.append(
-            f"The listener was not proved on runtime {runtime.name} (Spark {runtime.spark}): try it on one job"
-        )
+        place = f"runtime {runtime.name} (Spark {runtime.spark})"
+        notes.append(f"The listener was not proved on {place}: try it on one job")
     if runtime.note:
         notes.append(runtime.note)
     return notes

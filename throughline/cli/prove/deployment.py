@@ -17,8 +17,8 @@ from throughline.cli.checks.azure.apps import apps_of, parts_of
 from throughline.cli.checks.findings import collected
 from throughline.cli.deploy.progress import DeployError, PollLimits, Progress
 from throughline.cli.deploy.receiver import ROUTE, DeployedReceiver, ProbeAnswer
-from throughline.cli.deploy.record import DeploymentRecord, template_words
-from throughline.cli.deploy.target import Target, from_azure
+from throughline.cli.deploy.record import template_words
+from throughline.cli.deploy.target import from_azure
 from throughline.cli.prove.evidence import Evidence, ProofContext, judged, not_run, refuted
 
 OWNER = "prove"
@@ -84,9 +84,8 @@ def keys(context: ProofContext) -> Mapping[str, Evidence]:
 
 
 def _unlike(statuses: Mapping[str, int], expected: Mapping[str, int]) -> str:
-    return "; ".join(
-        f"{name} got {statuses[name]}, not {status}" for name, status in expected.items() if statuses[name] != status
-    )
+    unlike = (name for name, status in expected.items() if statuses[name] != status)
+    return "; ".join(f"{name} got {statuses[name]}, not {expected[name]}" for name in unlike)
 
 
 def swap(context: ProofContext) -> Mapping[str, Evidence]:
@@ -188,10 +187,7 @@ def _works_again(context: ProofContext) -> bool:
 
 def _receiver(context: ProofContext) -> DeployedReceiver:
     deployed = context.deployed
-    record = DeploymentRecord(
-        name=deployed.name, state="Succeeded", error="", outputs=deployed.outputs, parameters=deployed.parameters
-    )
-    target: Target = from_azure(deployed.group, record)
+    target = from_azure(deployed.group, deployed.name, deployed.outputs)
     post = partial(context.probe, token=context.sender.token())
     limits = PollLimits(seconds=context.patience, pause=min(context.pause, 5.0))
     after_swap = PollLimits(seconds=context.after_swap, pause=min(context.pause, 1.0))
