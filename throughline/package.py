@@ -136,17 +136,12 @@ def build(
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(host_of_lineage(source) if app == LINEAGE else delivered_by(source, delivery))
         _compile(target, unpacked)
-    if names.is_file() and app == FUNCTIONS:
-        (unpacked / NAMES).write_bytes(_checked(names, parse_names))
-    if watch.is_file() and app == FUNCTIONS:
-        (unpacked / WATCH).write_bytes(_checked(watch, parse_watch_rules))
-    if forward.is_file() and app == FUNCTIONS:
-        (unpacked / FORWARD).write_bytes(_checked(forward, parse_forward_rules))
-    dependencies = install_once(
-        "package_dependencies",
-        (ROOT / "requirements.txt", ROOT / ".python-version", Path(__file__)),
-        _install,
-    )
+    rules = ((NAMES, names, parse_names), (WATCH, watch, parse_watch_rules), (FORWARD, forward, parse_forward_rules))
+    for name, file, parse in rules:
+        if file.is_file() and app == FUNCTIONS:
+            (unpacked / name).write_bytes(_checked(file, parse))
+    made_from = (ROOT / "requirements.txt", ROOT / ".python-version", Path(__file__))
+    dependencies = install_once("package_dependencies", made_from, _install)
     ignored = shutil.ignore_patterns(*_NOT_OF_LINEAGE) if app == LINEAGE else None
     shutil.copytree(dependencies / "site", unpacked / PACKAGES, copy_function=shutil.copyfile, ignore=ignored)
     archive = folder / ARCHIVE

@@ -43,11 +43,8 @@ def agreed(environment: Mapping[str, str], *, writes: bool) -> Worker:
         words = "; ".join(map(str, different))
         note("settings", f"{words}. This command uses this shell's; a command that writes would refuse them")
     if settings.shadow and writes:
-        subject = (
-            "the functions are"
-            if record.texts.get(SHADOW, "").lower() == "true"
-            else "this shell is (THROUGHLINE_SHADOW=true)"
-        )
+        is_recorded = record.texts.get(SHADOW, "").lower() == "true"
+        subject = "the functions are" if is_recorded else "this shell is (THROUGHLINE_SHADOW=true)"
         note("shadow mode", f"{subject} in shadow mode: nothing is written to the catalog")
     return assemble(settings, storage=storage)
 
@@ -84,12 +81,10 @@ def _on_record(storage: Storage, *, writes: bool) -> SettingsOnRecord | None:
 
 def recorded_text(record: SettingsOnRecord) -> str:
     """The functions' settings that differ from the defaults, in one line: nothing else in this shell shows them."""
-    changed_texts = {name: text for name, text in record.texts.items() if text != (RECORDED[name].default or "")}
-    settings_text = ", ".join(
-        name if name == "THROUGHLINE_NAMES" else f"{name}={text}" for name, text in changed_texts.items()
-    )
+    changed = {name: text for name, text in record.texts.items() if text != (RECORDED[name].default or "")}
+    texts = (name if name == "THROUGHLINE_NAMES" else f"{name}={text}" for name, text in changed.items())
     since = f"{record.since:%Y-%m-%d %H:%M} UTC"
-    return f"those of the functions, on record since {since}: {settings_text or 'all are defaults'}"
+    return f"those of the functions, on record since {since}: {', '.join(texts) or 'all are defaults'}"
 
 
 def _refusal(record: SettingsOnRecord, different: Sequence[Difference]) -> str:

@@ -109,6 +109,6 @@ class TeachingApp(typer.Typer):
             cls=group, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False, **options
         )
 
-    def add(self, name: str, function: Callable[..., None], *, panel: str | None = None) -> None:
-        """Add a command that is named so, in a panel of the help."""
-        self.command(name, cls=Command, rich_help_panel=panel)(function)
+    def add(self, name: str, function: Callable[..., None]) -> None:
+        """Add a command that is named so."""
+        self.command(name, cls=Command)(function)

@@ -70,14 +70,14 @@ def plan(
     parts = parts_of(context, home)
     document = _document(parts, lake)
     lacking = lacking_terms(_ports(parts)[1], rules_of_file)
-    classification_plan = _planned(parts, document, rules_of_file, onto_scanned=onto_scanned)
+    planned = _planned(parts, document, rules_of_file, onto_scanned=onto_scanned)
     if as_json:
-        print_json({**_plan_document(document, classification_plan), "new_terms": list(lacking)})
+        print_json({**_plan_document(document, planned), "new_terms": list(lacking)})
     else:
-        _show(document, rules_of_file, classification_plan, most=0 if wide else _SHOWN)
+        _show(document, rules_of_file, planned, most=0 if wide else _SHOWN)
         if lacking:
             out.print(f"{counted(len(lacking), 'term')} to create: {plain(', '.join(lacking))}")
-    if classification_plan.has_changes:
+    if planned.has_changes:
         raise typer.Exit(PENDING)
 
 
@@ -188,62 +188,54 @@ def _column(document: LineageDocument, text: str) -> int:
     return column
 
 
-def _counts(document: LineageDocument, classification_plan: ClassificationPlan) -> dict[str, dict[str, int]]:
+def _counts(document: LineageDocument, planned: ClassificationPlan) -> dict[str, dict[str, int]]:
     """By classification: the numbers of columns that are tagged, clean, and not known."""
     columns = [number for number, column in enumerate(document.columns) if column.name]
-    counts = {
-        name: Counter(map(tag_propagation.state, columns))
-        for name, tag_propagation in classification_plan.propagations.items()
-    }
-    return {
-        name: {state.value: counts_by_state[state] for state in TagState}
-        for name, counts_by_state in sorted(counts.items())
-    }
+    states = {name: Counter(map(propagation.state, columns)) for name, propagation in planned.propagations.items()}
+    return {name: {state.value: counts[state] for state in TagState} for name, counts in sorted(states.items())}
+
+
+_TO_DO = ("to attach", "to take away")
 
 
 def _show(
-    document: LineageDocument,
-    rules: Rules,
-    classification_plan: ClassificationPlan,
-    *,
-    most: int,
-    verbs: tuple[str, str] = ("to attach", "to take away"),
+    document: LineageDocument, rules: Rules, planned: ClassificationPlan, *, most: int, verbs: tuple[str, str] = _TO_DO
 ) -> None:
     """Print a plan, at most so many marks of each kind (0: all), and the rules without an effect."""
-    for name, counts in _counts(document, classification_plan).items():
+    for name, counts in _counts(document, planned).items():
         text = ", ".join(f"{number:,} {state}" for state, number in counts.items())
         out.print(f"[bold]{plain(name)}[/]: {text}")
-    for sign, marks in (("[green]+[/]", (*classification_plan.attach,)), ("[red]-[/]", (*classification_plan.detach,))):
+    for sign, marks in (("[green]+[/]", (*planned.attach,)), ("[red]-[/]", (*planned.detach,))):
         lines = (f"{sign} [bold]{plain(mark.name)}[/] {plain(mark.qualified_name)}" for mark in marks)
         listed(lines, most, "--wide")
-    out.print(f"{len(classification_plan.attach):,} {verbs[0]}, {len(classification_plan.detach):,} {verbs[1]}")
+    out.print(f"{len(planned.attach):,} {verbs[0]}, {len(planned.detach):,} {verbs[1]}")
     reasons = {
-        "on scanned assets, which are left alone: --onto-scanned includes them": classification_plan.scanned,
-        "attached by others already": classification_plan.others,
-        "attached by another rules file already": classification_plan.joined,
-        "no longer given by this rules file, but by another": classification_plan.left,
-        "kept, since it is not known whether the value still arrives": classification_plan.kept,
-        "on columns or data sets that the catalog does not have": classification_plan.absent,
+        "on scanned assets, which are left alone: --onto-scanned includes them": planned.scanned,
+        "attached by others already": planned.others,
+        "attached by another rules file already": planned.joined,
+        "no longer given by this rules file, but by another": planned.left,
+        "kept, since it is not known whether the value still arrives": planned.kept,
+        "on columns or data sets that the catalog does not have": planned.absent,
     }
     for reason, marks in reasons.items():
         if marks:
             note("left", f"{len(marks):,} {reason}")
-    for remark in remarks(document, rules, today=datetime.now(UTC).date(), catalog=classification_plan.tags):
+    for remark in remarks(document, rules, today=datetime.now(UTC).date(), catalog=planned.tags):
         note("unused", f"{rules.place}:{remark.line}: {remark.text}")
 
 
 _LISTS = ("attach", "detach", "joined", "left", "scanned", "others", "kept", "absent")
 
 
-def _plan_document(document: LineageDocument, classification_plan: ClassificationPlan) -> dict[str, object]:
+def _plan_document(document: LineageDocument, planned: ClassificationPlan) -> dict[str, object]:
     """A plan as `--json` has it."""
 
     def documents(marks: Iterable[Mark]) -> list[dict[str, str]]:
         return [{str(mark.kind): mark.name, "type": mark.type, "qualified_name": mark.qualified_name} for mark in marks]
 
     return {
-        "classifications": _counts(document, classification_plan),
-        **{name: documents(getattr(classification_plan, name)) for name in _LISTS},
+        "classifications": _counts(document, planned),
+        **{name: documents(getattr(planned, name)) for name in _LISTS},
     }
 
 

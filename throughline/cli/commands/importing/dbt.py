@@ -3,7 +3,7 @@
 import gzip
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +26,7 @@ from throughline.dbt.connection import namespace_of
 from throughline.dbt.events import LISTENER, JobOfProject, jobs_of
 
 _WHOLE, _TEST, _EXPOSURE = "JOB", "TEST", "EXPOSURE"
+_NOUNS = {_EXPOSURE: "exposure", _TEST: "tested table"}
 
 
 def dbt(
@@ -80,7 +81,8 @@ def dbt(
     if save:
         _save(events, save)
     elif events:
-        deliver(_located(jobs), len(events), url=place, key=key)
+        located = (EventFound(place=job.name, raw=raw) for job in jobs for raw in job.events)
+        deliver(located, len(events), url=place, key=key)
 
 
 def _not_reported(
@@ -110,12 +112,10 @@ def _not_reported(
 
 def _summary(all_jobs: Sequence[JobOfProject], jobs: Sequence[JobOfProject]) -> None:
     """Print what is sent, and what is not."""
-    kinds = Counter(
-        "exposure" if job.kind == _EXPOSURE else "tested table" for job in jobs if job.kind in {_TEST, _EXPOSURE}
-    )
+    kinds = Counter(job.kind for job in jobs)
     ran = Counter(job.ran is not None for job in jobs if _is_model(job))
     parts = [f"{counted(ran[True], 'model')} that dbt ran", f"{ran[False]:,} by design"]
-    parts += [f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(kinds.items())]
+    parts += [counted(kinds[kind], noun) for kind, noun in _NOUNS.items() if kinds[kind]]
     out.print(", ".join(parts))
     without_sql = sum(_is_model(job) and not job.has_sql for job in jobs)
     if without_sql:
@@ -132,10 +132,6 @@ def _line(job: JobOfProject) -> str:
 
 def _is_model(job: JobOfProject) -> bool:
     return job.kind not in {_WHOLE, _TEST, _EXPOSURE}
-
-
-def _located(jobs: Iterable[JobOfProject]) -> Iterator[EventFound]:
-    return (EventFound(place=job.name, raw=raw) for job in jobs for raw in job.events)
 
 
 def _save(events: Sequence[bytes], path: Path) -> None:

@@ -115,13 +115,11 @@ def refuse_other_meaning(lake: "Lake", home: Path) -> None:
     function_settings, noted = functions_settings(home), lake.progress(MEANING)
     if function_settings is None or noted == _of(function_settings).number:
         return
-    other = "by other settings than the functions'"
-    settings_text = "by several settings, one after the other" if noted == MIXED else other
+    others = "several settings, one after the other" if noted == MIXED else "other settings than the functions'"
     fail(
-        f"this lake was made {settings_text} (file of names, times, indirect columns), "
-        "and would publish other lineage than they"
-        " do. Nothing was done: make a new one with `throughline lake run`, with the storage of the functions in the"
-        " environment and no --names",
+        f"this lake was made by {others} (file of names, times, indirect columns), and would publish other lineage than"
+        " they do. Nothing was done: make a new one with `throughline lake run`, with the storage of the functions in"
+        " the environment and no --names",
         code=2,
     )
 

@@ -12,9 +12,8 @@ _MAX_SHOWN = 1_000
 
 def show_rows(rows: Any, narrow: Sequence[str], *, wide: bool, as_json: bool) -> None:
     """Print rows of a table of the lake: all columns with `wide`, else the `narrow` ones."""
-    shown_rows = [
-        {name: _plain(value) for name, value in row.asDict().items()} for row in rows.limit(_MAX_SHOWN).collect()
-    ]
+    table = [row.asDict() for row in rows.limit(_MAX_SHOWN).collect()]
+    shown_rows = [{name: _rounded(value) for name, value in row.items()} for row in table]
     if as_json:
         print_json(shown_rows)
         return
@@ -26,7 +25,7 @@ def show_rows(rows: Any, narrow: Sequence[str], *, wide: bool, as_json: bool) ->
         note("cut", f"only the first {_MAX_SHOWN:,} rows are shown")
 
 
-def _plain(value: Any) -> Any:
+def _rounded(value: Any) -> Any:
     return round(value, 3) if isinstance(value, float) else value
 
 
