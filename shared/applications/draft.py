@@ -36,7 +36,9 @@ AllRecords = Callable[[], Mapping[str, RunRecord]]
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """The fields of a state that runs change, as copies of those of the `previous` state."""
+    """The fields of a state that runs change, as copies of those of the `previous` state. `ended_again`: the processes
+    (by key) of whose last run a second end has come, for which the publisher may wait.
+    """
 
     application: str
     previous: ApplicationState
@@ -49,6 +51,7 @@ class Draft:
     ends: dict[str, ExecutionEnd] = field(init=False)
     ended_until: datetime | None = field(init=False)
     changed_assets: set[str] = field(default_factory=set)
+    ended_again: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         state = self.previous
@@ -96,14 +99,17 @@ class Draft:
                 self.assets[key] = structs.replace(changes, tests=latest)
                 self.changed_assets.add(key)
 
-    def note_content(self, digest: str, process: Process, run: MergedRun, facts: RunFacts) -> None:
-        """Put in a content to which a run contributes."""
+    def note_content(self, digest: str, process: Process, run: MergedRun, facts: RunFacts, ends: int) -> None:
+        """Put in a content to which a run contributes, of which so many listeners have told the end."""
         content = self.contents.get(digest) or Content(process=process)
         self.contents[digest] = content.supported(run.run_id, Span(first=run.first, last=run.last))
         key = process_key(process.qualified_name)
         latest = self.latest.get(key)
         if latest is None or (run.last, run.run_id) >= (latest.time, latest.run_id):
-            self.latest[key] = LatestRun(run.last, run.run_id, facts)
+            self.latest[key] = LatestRun(run.last, run.run_id, facts, ends)
+            previous = self.previous.latest.get(key)
+            if previous and previous.run_id == run.run_id and previous.ends < ends:
+                self.ended_again.add(key)
 
     # --- what concerns other runs
 

@@ -31,6 +31,7 @@ from shared.applications.state import (
 )
 from shared.model import RunLineage, Span
 from shared.naming.names import BUILT_IN, Names
+from shared.openlineage.decoding import ENDS
 from shared.openlineage.merging import fold as condensed
 from shared.openlineage.merging import stronger_end
 from shared.openlineage.run import MergedRun
@@ -139,7 +140,7 @@ def fold(
     return Folded(
         state=structs.replace(next_state, shares=shares),
         records=records,
-        processes=frozenset(processes),
+        processes=frozenset(processes | draft.ended_again),
         assets=frozenset(draft.changed_assets),
         errors=work.errors,
     )
@@ -305,7 +306,7 @@ class _Fold:
         lifecycle = lifecycle_events_of(run, changes)
         by_asset = changes_by_asset(changes)
         tests = tests_by_asset(self.runs[run.run_id].events, Place.of(context))
-        facts = facts_of(run, self.runs[run.run_id].events)
+        facts, ends = facts_of(run, self.runs[run.run_id].events), self._ends(run.run_id)
         processes = () if isinstance(outcome, Skip) else outcome.processes
         contents = {content_digest(process): process for process in processes}
         # nothing below raises: what a run says is put in whole or not at all
@@ -318,7 +319,7 @@ class _Fold:
         draft.note_tests(tests)
         for digest, process in contents.items():
             of_process = structs.replace(facts, written=()) if is_declared(process) else facts
-            draft.note_content(digest, process, run, of_process)
+            draft.note_content(digest, process, run, of_process, ends)
         record = structs.replace(record, assets=tuple(sorted(by_asset)), stated=facts.stated)
         if isinstance(outcome, Skip):
             return structs.replace(record, verdict=State.SKIPPED, reason=outcome.reason)
@@ -332,6 +333,12 @@ class _Fold:
             plan_gaps=facts.plan_gaps,
             rows_from=facts.rows_from,
         )
+
+    def _ends(self, run_id: str) -> int:
+        """How many of the two listeners have told the end of a run."""
+        bodies = [event.body for event in self.runs[run_id].events if event.type in ENDS and event.body]
+        with_plan = {bool(body.run.facets and body.run.facets.plan) for body in bodies}
+        return len(with_plan | ({True} if run_id in self.joined.values() else set()))
 
 
 def _own_times(

@@ -10,9 +10,9 @@ A description shows facts of the process's last run. Only processes that are wri
 import gzip
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import reduce
 from itertools import groupby
 from operator import or_
@@ -47,6 +47,9 @@ _COMPLETE = "COMPLETE"
 _OPERATIONS = MAX_OPERATIONS // 2
 """Parts that are written, or forgotten, in one transaction: one of 48 KiB each leaves room for the ledger."""
 _MAX_RUNS = 8
+_BOTH = 2
+LONGEST_WAIT_FOR_AN_END = timedelta(seconds=10)
+"""As long as the plan listener lets an application wait for its plans; to write one takes it five seconds at most."""
 
 
 class InFlight(Exception):  # noqa: N818 - no error: it is said of marks
@@ -178,7 +181,8 @@ class Plan:
     its application and facts in `latest`; `began`: when planning began (nanoseconds of the clock); `imported`: whether
     it comes from the lake; `was_interrupted`: an earlier write has begun, and its result is unknown; `was_sent`: a call
     with it was refused, which may have written it all the same; `repeats`: it is written once more because an older
-    call may have replaced it.
+    call may have replaced it; `awaits`: until when a change is put off, since only one of the two listeners has told
+    the end of its last run.
     """
 
     queue_entry: QueueEntry
@@ -196,6 +200,7 @@ class Plan:
     was_interrupted: bool = False
     was_sent: bool = False
     repeats: bool = False
+    awaits: datetime | None = None
 
     @property
     def assets(self) -> tuple[Asset, ...]:
@@ -267,9 +272,11 @@ class Planner:
         landing = rows.entry.landing
         repeats = landing.must_repeat(now)
         latest = latest_runs(loaded)
+        awaits = _awaited_until(queue_entry, latest, now) if rows.entry.had_both_ends else None
+        has_both_ends = bool(latest and latest[0][1].ends == _BOTH)
         return Plan(
             queue_entry=queue_entry,
-            entry=replace(rows.entry, forgotten=forgotten),
+            entry=replace(rows.entry, forgotten=forgotten, had_both_ends=has_both_ends or awaits is not None),
             entity=entity,
             process=process,
             fingerprint=entity.fingerprint if entity else "",
@@ -281,6 +288,7 @@ class Planner:
             began=began,
             was_interrupted=rows.entry.state is LedgerState.WRITING,
             repeats=repeats,
+            awaits=awaits,
         )
 
     def _is_true(self, mark: Mark, rows: ProcessRows) -> bool:
@@ -334,6 +342,16 @@ def current(
     ]
     total = aggregate(contributions, times, now=options.now(), patience=options.patience)
     return structs.replace(total, process=with_excluded(total.process, options.paths)), loaded
+
+
+def _awaited_until(entry: QueueEntry, runs: Sequence[tuple[str, LatestRun]], now: datetime) -> datetime | None:
+    """Until when the second end of the last of these runs is waited for, from the arrival of what is marked on; None
+    where it has none, or both, or the time is over.
+    """
+    if not (entry.marks and entry.since and runs and 0 < runs[0][1].ends < _BOTH):
+        return None
+    until = entry.since + LONGEST_WAIT_FOR_AN_END
+    return until if now < until else None
 
 
 def latest_runs(loaded: Mapping[str, PartContent]) -> list[tuple[str, LatestRun]]:

@@ -15,7 +15,7 @@ from shared.publishing.headers import Headers
 from shared.publishing.planning import InFlight, Plan, Planner, read_process
 from shared.publishing.settling import Settler, batch_size, shrink_to_fit
 from shared.publishing.shadow import Rehearsal
-from shared.publishing.writing import CatalogWriter
+from shared.publishing.writing import CatalogWriter, kept_entry
 from shared.records.asset_record import AssetRecord, Change
 from shared.records.publish_queue import PublishQueue, QueueEntry, read_queue, resume_publishing
 from shared.storage.port import LeaseSession, session_of
@@ -231,7 +231,9 @@ class _Drain:
         unchanged: list[Plan] = []
         for plan in self._plans(batch):
             if plan.was_interrupted and plan.entry.landing.is_open(self._options.now()):
-                self._settler.postpone(plan)
+                self._settler.postpone(plan, plan.entry.landing.until)
+            elif plan.awaits and (not plan.unchanged or kept_entry(plan)):
+                self._settler.postpone(plan, plan.awaits)
             elif plan.unchanged:
                 unchanged.append(plan)
             elif plan.entity:

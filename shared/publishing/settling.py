@@ -145,11 +145,11 @@ class Settler:
                 self.published.note(_SIGNS[state], name)
         self.published.count(state, len(plans))
 
-    def postpone(self, plan: Plan) -> None:
-        """Look at a process again when an interrupted write of it is waited for no more."""
+    def postpone(self, plan: Plan, until: datetime) -> None:
+        """Look at a process again when nothing is waited for any more, or it is marked again."""
         self.published.postponed += 1
         self.report(plan, "postponed")
-        self.put(replace(plan.queue_entry, due=plan.entry.landing.until))
+        self.put(replace(plan.queue_entry, due=until))
 
     def put(self, entry: QueueEntry) -> None:
         """Look at an entry again once it is due; its marks stay, since they are not dealt with."""

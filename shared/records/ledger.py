@@ -55,7 +55,8 @@ class LedgerEntry:
     `schemas`: digest of the columns that the process reported of its assets; `assets`: the keys of those that it uses,
     and of those that an interrupted write may have used. `retired`: contributions up to then are no longer shown.
     `because`: why the catalog holds nothing, where another cause than retirement did that. `imported`: it was written
-    last from the lake, and may have no contributions here. `forgotten`: what is left of old contributions.
+    last from the lake, and may have no contributions here. `had_both_ends`: of its last run, so that those of the next
+    one are waited for. `forgotten`: what is left of old contributions.
     """
 
     process: str
@@ -69,6 +70,7 @@ class LedgerEntry:
     retired: datetime | None = None
     because: str = ""
     imported: bool = False
+    had_both_ends: bool = False
     forgotten: Forgotten = NOTHING_FORGOTTEN
     etag: str = ""
 

@@ -45,7 +45,7 @@ COUNTS: Mapping[str, str] = {
     "processes": "processes that the ledger holds as written to the catalog",
     "publish queue": "processes to be published: pending, publishing, retrying and refused ones",
     "pending": "queued processes that the next publisher writes",
-    "publishing": "queued processes of which an interrupted write may still take effect",
+    "publishing": "queued processes of which an interrupted write may still take effect, or a run's plan is awaited",
     "retrying": "queued processes in a call that failed, to be tried again after a wait",
     "refused": "queued processes that the catalog refused in a call of their own",
     "revisit": "published processes whose edges expire with time, to be looked at later; not in the sum",

@@ -61,7 +61,7 @@ _PARTITION, _REUNION = "shared/applications/partition.py", "shared/applications/
 _PLANNING, _HEADERS = "shared/publishing/planning.py", "shared/publishing/headers.py"
 _CLOSING, _FORGETTING = "shared/sweeping/closing.py", "shared/sweeping/forgetting.py"
 _SWEEP, _QUEUE = "shared/sweeping/sweep.py", "shared/records/publish_queue.py"
-_SETTLING = "shared/publishing/settling.py"
+_SETTLING, _PUBLISHER = "shared/publishing/settling.py", "shared/publishing/publisher.py"
 
 MISTAKES: tuple[Mistake, ...] = (
     # --- the commit
@@ -252,6 +252,35 @@ MISTAKES: tuple[Mistake, ...] = (
         mistaken="        pass\n",
         cases=("a run of two applications",),
         seeds=(0, 400),
+    ),
+    # --- the two ends of a run
+    Mistake(
+        name="a process is written between the two ends of a run",
+        file=_PUBLISHER,
+        original="            elif plan.awaits and (not plan.unchanged or kept_entry(plan)):\n",
+        mistaken="            elif False:\n",
+        tests=("tests/shared/publishing/test_awaited_ends.py",),
+    ),
+    Mistake(
+        name="the second end of a run is waited for without an end",
+        file=_PLANNING,
+        original="    return until if now < until else None\n",
+        mistaken="    return until\n",
+        tests=("tests/shared/publishing/test_awaited_ends.py",),
+    ),
+    Mistake(
+        name="a second end that changes no content does not end the wait",
+        file=_FOLD,
+        original="frozenset(processes | draft.ended_again)",
+        mistaken="frozenset(processes)",
+        tests=("tests/shared/publishing/test_awaited_ends.py",),
+    ),
+    Mistake(
+        name="an end that never came is waited for again",
+        file=_PLANNING,
+        original="had_both_ends=has_both_ends or awaits is not None",
+        mistaken="had_both_ends=has_both_ends or rows.entry.had_both_ends",
+        tests=("tests/shared/publishing/test_awaited_ends.py",),
     ),
     # --- closing and forgetting
     Mistake(
