@@ -48,14 +48,16 @@ def _room(rooms: str = "", packages: str = "") -> Room:
 EVERYTHING = (
     "plans lineage completeness governance model errors secrets openlineage naming translation redaction atlas catalog "
     "storage telemetry storage_layout concurrency ingest records events applications sweeping reading publishing "
-    "reporting maintenance query foreign texts settings versions rules_file gc_tuning adapters bootstrap_receiver "
-    "bootstrap watching announcing classifying http_errors outbox canary serving bootstrap_lineage forwarding"
+    "reporting maintenance query foreign texts settings versions rules_file event_parts gc_tuning adapters "
+    "bootstrap_receiver bootstrap watching announcing classifying http_errors outbox canary serving bootstrap_lineage "
+    "forwarding"
 )
 ROOMS: dict[str, Room] = {
     # the core: pure, and so no azure, no requests, no pyapacheatlas, no pyspark, no tenacity
     "shared": _room(),
     "shared.model": _room("", "msgspec"),
     "shared.errors": _room(),
+    "shared.event_parts": _room(),
     "shared.versions": _room(),
     "shared.gc_tuning": _room(),
     "shared.texts": _room(),
@@ -123,8 +125,8 @@ ROOMS: dict[str, Room] = {
     ),
     "shared.watching": _room("lineage rules_file texts", "msgspec"),
     "shared.forwarding": _room(
-        "applications concurrency errors events http_errors lineage model naming openlineage outbox records "
-        "rules_file storage storage_layout telemetry translation versions",
+        "applications concurrency errors event_parts events http_errors lineage model naming openlineage outbox "
+        "records rules_file storage storage_layout telemetry translation versions",
         "msgspec",
     ),
     "shared.announcing": _room(

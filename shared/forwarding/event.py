@@ -7,31 +7,21 @@ A job is named as the listener names it, with its stable identity in place of th
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import partial
 
 import msgspec
 
+from shared.event_parts import Json, event_of, facets_of
 from shared.lineage.dataset_facts import job_of
-from shared.model import NOTHING_DECLARED, Asset, ColumnEdge, Declared, EdgeKind, Process, Span
+from shared.model import Asset, ColumnEdge, Declared, EdgeKind, Process, Span
 from shared.naming.names import canonical
 from shared.naming.stores.families import NO_ENVIRONMENT, Identity, RunEnvironment
 from shared.openlineage.selection import UNKNOWN, split_job_name
 from shared.storage_layout import digest_of
 from shared.translation.process.union import ALL_ROWS
 
-Json = dict[str, Any]
 PRODUCER = "throughline/forward"
-_SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
-_FACETS = "https://openlineage.io/spec/facets/"
-_SCHEMAS: Mapping[str, str] = {
-    "columnLineage": "1-2-0/ColumnLineageDatasetFacet.json#/$defs/ColumnLineageDatasetFacet",
-    "documentation": "1-1-0/DocumentationDatasetFacet.json#/$defs/DocumentationDatasetFacet",
-    "lineage": "1-0-0/LineageFacet.json#/$defs/LineageDatasetFacet",
-    "nominalTime": "1-0-1/NominalTimeRunFacet.json#/$defs/NominalTimeRunFacet",
-    "ownership": "1-0-1/OwnershipDatasetFacet.json#/$defs/OwnershipDatasetFacet",
-    "schema": "1-2-0/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet",
-}
-"""The schema of each facet that is sent."""
+_facets = partial(facets_of, PRODUCER, "Dataset")
 
 JobKey = tuple[str, str]
 """A job's namespace and name."""
@@ -78,15 +68,15 @@ class RunContent:
     def body(self) -> bytes:
         """The event as JSON."""
         return msgspec.json.encode(
-            {
-                "eventType": self.run.type,
-                "eventTime": _time(self.run.span.last),
-                "run": {"runId": self.run.run_id, "facets": _times(self.run.span)},
-                "job": {"namespace": self.job[0], "name": self.job[1]},
+            event_of(
+                PRODUCER,
+                "RunEvent",
+                eventType=self.run.type,
+                eventTime=_time(self.run.span.last),
+                run={"runId": self.run.run_id, "facets": _times(self.run.span)},
+                job={"namespace": self.job[0], "name": self.job[1]},
                 **self.parts,
-                "producer": PRODUCER,
-                "schemaURL": _SPEC,
-            }
+            )
         )
 
 
@@ -113,7 +103,7 @@ class _Names:
             for described in process.schemas:
                 facets = self._facets.setdefault(described.qualified_name, {})
                 if described.columns:
-                    facets["schema"] = _facet("schema", fields=[_field(*column) for column in described.columns])
+                    facets |= _facets(schema={"fields": [_field(*column) for column in described.columns]})
                 facets |= _declared(described.declared)
 
     def identity(self, name: str) -> Json:
@@ -143,7 +133,7 @@ def _lineage_of(run: EndedRun, output: str, names: _Names, *, explicit: bool) ->
     facets: Json = {}
     if by_column or rows:
         fields = {column: {"inputFields": sources} for column, sources in sorted(by_column.items())}
-        facets["columnLineage"] = _facet("columnLineage", fields=fields, **({"dataset": rows} if rows else {}))
+        facets |= _facets(columnLineage={"fields": fields, **({"dataset": rows} if rows else {})})
     if explicit:
         sources = sorted({asset.qualified_name for process in processes for asset in process.inputs})
         inputs: list[Json] = [{"type": "DATASET", **names.identity(name)} for name in sources]
@@ -152,7 +142,7 @@ def _lineage_of(run: EndedRun, output: str, names: _Names, *, explicit: bool) ->
             column: {"inputs": [{"type": "DATASET", **source} for source in fed]}
             for column, fed in sorted(by_column.items())
         }
-        facets["lineage"] = _facet("lineage", inputs=inputs, **({"fields": columns} if columns else {}))
+        facets |= _facets(lineage={"inputs": inputs, **({"fields": columns} if columns else {})})
     return facets
 
 
@@ -170,14 +160,12 @@ def _steps(edge: ColumnEdge) -> list[Json]:
 
 def _declared(declared: Declared) -> Json:
     """What events declare of a data set, as facets."""
-    if declared == NOTHING_DECLARED:
-        return {}
     facets: Json = {}
     if declared.description:
-        facets["documentation"] = _facet("documentation", description=declared.description)
+        facets["documentation"] = {"description": declared.description}
     if declared.owner:
-        facets["ownership"] = _facet("ownership", owners=[{"name": name} for name in declared.owner.split(", ")])
-    return facets
+        facets["ownership"] = {"owners": [{"name": name} for name in declared.owner.split(", ")]}
+    return _facets(**facets)
 
 
 def _field(name: str, kind: str) -> Json:
@@ -186,11 +174,8 @@ def _field(name: str, kind: str) -> Json:
 
 def _times(span: Span) -> Json:
     """When the run was: one event alone has no start."""
-    return {"nominalTime": _facet("nominalTime", nominalStartTime=_time(span.first), nominalEndTime=_time(span.last))}
-
-
-def _facet(kind: str, **values: Any) -> Json:
-    return {"_producer": PRODUCER, "_schemaURL": f"{_FACETS}{_SCHEMAS[kind]}", **values}
+    times = {"nominalStartTime": _time(span.first), "nominalEndTime": _time(span.last)}
+    return facets_of(PRODUCER, "Run", nominalTime=times)
 
 
 def _time(moment: datetime) -> str:

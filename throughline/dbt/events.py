@@ -16,11 +16,11 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
+from shared.event_parts import Json, event_of, facets_of
 from shared.openlineage.selection import EXPOSURE
 from shared.translation.run.exposures import job_of_exposures, place_of_exposure
 from shared.translation.sql.statement_reader import read_statement
 from throughline.dbt.artifacts import Node, NodeResult, Project
-from throughline.event_parts import Json, event_of, facets_of
 
 PRODUCER = "throughline/import/dbt"
 LISTENER = "throughline import"

@@ -12,9 +12,9 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 
 from shared.errors import Misconfigured
+from shared.event_parts import Json, event_of, facets_of
 from shared.secrets import text_without_secrets
 from shared.texts import visible
-from throughline.event_parts import Json, event_of, facets_of
 from throughline.models.sources import WrongSourceError, columns_of, places_of
 from throughline.models.training import LoggedDataset, TrainedModel, TrainingRun
 
