@@ -1,7 +1,7 @@
 """The table `SETTINGS`: all settings there are. Templates are tested against it.
 
-`python -m shared.settings.table FILE` writes the tables of docs/reference/settings.md. Each table of the page stands
-between two comments: `<!-- settings -->` … `<!-- /settings -->`, and the same with `sources`.
+`python -m shared.settings.table FILE` writes the table and the list of docs/reference/settings.md. Each stands between
+two comments: `<!-- settings -->` … `<!-- /settings -->`, and the same with `sources`.
 """
 
 import sys
@@ -350,12 +350,15 @@ def settings_table() -> str:
     return "\n".join(lines)
 
 
-def sources_table() -> str:
-    """A Markdown table of the settings by where commands take them from."""
-    lines = ["| commands take from | these settings |", "|---|---|"]
+def sources_list() -> str:
+    """A Markdown list of the settings by where commands take them from: too many names for the cells of a table."""
+    import textwrap  # noqa: PLC0415 - only the page needs it, and the receiver's start is short
+
+    lines = ["Commands take settings from:", ""]
     for source in SettingSource:
         names = ", ".join(f"`{setting.name}`" for setting in SETTINGS if setting.source is source)
-        lines.append(f"| **{source.name.lower()}**: {source.value} | {names} |")
+        item = f"- **{source.name.lower()}**, {source.value}. These are {names}"
+        lines += textwrap.wrap(item, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
 
 
@@ -365,7 +368,7 @@ def _default(setting: Setting) -> str:
 
 def rendered(page: str) -> str:
     """The page with its tables as they are now. Raises ValueError where it lacks a table's comments."""
-    tables: Mapping[str, str] = {"settings": settings_table(), "sources": sources_table()}
+    tables: Mapping[str, str] = {"settings": settings_table(), "sources": sources_list()}
     for name, table in tables.items():
         opening, closing = f"<!-- {name} -->", f"<!-- /{name} -->"
         if opening not in page or closing not in page:
