@@ -68,16 +68,15 @@ class _Round:
         )
         checked, failed = position.checked if position else self.now, ""
         try:
-            if known_foreign_lineage and position and self.now - position.checked >= EVERY:
+            if known_foreign_lineage:
                 reader.begin(known_foreign_lineage)
+            if known_foreign_lineage and position and self.now - position.checked >= EVERY:
                 changed = self.context.catalog.changed_processes(position.checked - OVERLAP)
                 if changed is None:
                     reader.forget_days()
                 else:
                     reader.update(changed)
                 checked = self.now
-            elif known_foreign_lineage:
-                reader.begin(known_foreign_lineage)
             lineage = reader.walk(self._starts())
         except (CatalogUnavailable, CatalogRefused) as error:
             _LOG.warning("foreign lineage was not read to its end: %s", error)

@@ -134,11 +134,7 @@ def document_age(storage: Storage, now: datetime) -> DocumentAge | None:
 
 def document_waiting(storage: Storage, now: datetime) -> DocumentResult:
     """What the newest document lacks: one query."""
-    return _waiting(document_marks(storage), now)
-
-
-def _waiting(marks: Iterable[Mark], now: datetime) -> DocumentResult:
-    mark_times = [mark.left for mark in marks]
+    mark_times = [mark.left for mark in document_marks(storage)]
     oldest = max((now - min(mark_times)).total_seconds(), 0.0) if mark_times else 0.0
     return DocumentResult(document_waiting=len(mark_times), document_oldest=round(oldest, 3))
 

@@ -161,10 +161,13 @@ class PublishedDocuments:
         return None
 
     def _view(self, name: str, *, title: str = "Lineage") -> LineageView:
+        return LineageView(decoded(self._content(name)), name, title=title)
+
+    def _content(self, name: str) -> bytes:
         content = self._storage.get(PUBLISHED, name)
         if content is None:
             raise FileNotFoundError(f"{name} is gone")
-        return LineageView(decoded(gzip.decompress(content)), name, title=title)
+        return gzip.decompress(content)
 
     def days(self) -> tuple[date, ...]:
         """As the protocol says."""
@@ -180,10 +183,7 @@ class PublishedDocuments:
 
     def _past_document(self, name: str) -> LineageDocument:
         """The document of a day: whole, or the difference from that of another day. Raises what reading may."""
-        content, dates = self._storage.get(PUBLISHED, name), day_of_document(name)
-        if content is None:
-            raise FileNotFoundError(f"{name} is gone")
-        data = gzip.decompress(content)
+        data, dates = self._content(name), day_of_document(name)
         if dates is None or dates[1] is None:
             return decoded(data)
         return restored(self._past_document(daily_document(dates[1])), data)

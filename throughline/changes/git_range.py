@@ -2,7 +2,9 @@
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from shared.errors import Misconfigured
@@ -27,48 +29,43 @@ def changed_files(folder: Path, commits: str) -> tuple[ChangedFile, ...]:
 
     Raises Misconfigured where the folder is in no repository, or the range names no commits.
     """
-    git = _Git(folder=folder)
-    if git.run("rev-parse", "--git-dir") is None:
+    git = partial(_output_of_git, folder)
+    if git("rev-parse", "--git-dir") is None:
         raise Misconfigured(
             f"{folder.resolve()} is in no git repository: run this in one, or name its folder by --repo"
         )
     base, head = _ends(git, commits)
     trees = [
-        set((git.run("ls-tree", "-r", "--full-tree", "--name-only", "-z", end) or "").split("\0"))
-        for end in (base, head)
+        set((git("ls-tree", "-r", "--full-tree", "--name-only", "-z", end) or "").split("\0")) for end in (base, head)
     ]
-    names = git.run("diff", "--name-only", "--no-renames", "-z", base, head, "--", ":(top,icase,glob)**/*.sql") or ""
+    names = git("diff", "--name-only", "--no-renames", "-z", base, head, "--", ":(top,icase,glob)**/*.sql") or ""
     projects = [PurePosixPath(path).parent for path in trees[0] | trees[1] if PurePosixPath(path).name == PROJECT_FILE]
     return tuple(
         ChangedFile(
             path=path,
-            old=git.run("cat-file", "blob", f"{base}:{path}"),
-            new=git.run("cat-file", "blob", f"{head}:{path}"),
+            old=git("cat-file", "blob", f"{base}:{path}"),
+            new=git("cat-file", "blob", f"{head}:{path}"),
             in_project=_in_project(path, projects),
         )
         for path in filter(None, names.split("\0"))
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Git:
-    folder: Path
-
-    def run(self, *words: str) -> str | None:
-        """What git prints; None where it fails. Raises Misconfigured where there is no git."""
-        program = shutil.which("git")
-        if program is None:
-            raise Misconfigured("the program git was not found: install it, or put it on the PATH")
-        command = [program, "-C", str(self.folder), *words]
-        process = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - no shell reads it
-        return None if process.returncode else process.stdout.decode(errors="replace")
+def _output_of_git(folder: Path, *words: str) -> str | None:
+    """What git prints; None where it fails. Raises Misconfigured where there is no git."""
+    program = shutil.which("git")
+    if program is None:
+        raise Misconfigured("the program git was not found: install it, or put it on the PATH")
+    command = [program, "-C", str(folder), *words]
+    process = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - no shell reads it
+    return None if process.returncode else process.stdout.decode(errors="replace")
 
 
-def _ends(git: _Git, commits: str) -> tuple[str, str]:
+def _ends(git: Callable[..., str | None], commits: str) -> tuple[str, str]:
     """The commits before and after. `rev-parse` prints the later one first, and `^` before the one that is left out."""
     if not commits.startswith("-"):
         full_range = commits if ".." in commits else f"{commits}...HEAD"
-        revisions = (git.run("rev-parse", "--revs-only", full_range, "--") or "").split()
+        revisions = (git("rev-parse", "--revs-only", full_range, "--") or "").split()
         excluded = [revision[1:] for revision in revisions if revision.startswith("^")]
         if excluded:
             return excluded[-1], revisions[0]

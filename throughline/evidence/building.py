@@ -273,19 +273,13 @@ def with_processes(
     folders = events_by_folder({event for stored in (events or {}).values() for event in stored})
     foreign = {process.qualified_name for process in document.processes if process.catalog_type}
     number_without = sum(not process.digest and process.qualified_name not in foreign for process in processes)
-    remarks = report.remarks
+    remarks = list(report.remarks)
     if events is None:
-        remarks = (*remarks, "No record could be read, so the events that the lineage rests on are not listed.")
+        remarks.append("No record could be read, so the events that the lineage rests on are not listed.")
     elif number_without:
-        remarks = (
-            *remarks,
-            f"No stored event was found of {number_without:,} of the processes: their digest is empty.",
-        )
+        remarks.append(f"No stored event was found of {number_without:,} of the processes: their digest is empty.")
     if number_foreign := len(foreign & names):
-        remarks = (
-            *remarks,
-            f"{number_foreign:,} of the processes are other programs', by the catalog: no event has them.",
-        )
+        remarks.append(f"{number_foreign:,} of the processes are other programs', by the catalog: no event has them.")
     return structs.replace(
-        report, processes=tuple(processes), events=folders, digest=events_digest(folders), remarks=remarks
+        report, processes=tuple(processes), events=folders, digest=events_digest(folders), remarks=tuple(remarks)
     )

@@ -8,7 +8,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 import msgspec
@@ -60,7 +60,7 @@ def _sections(report: Report) -> Iterator[str]:
     )
     yield _steps("Where that comes from", report.steps_of(Part.SOURCE), "No column is known that reaches it.")
     yield _steps("Where it went", report.steps_of(Part.TARGET), "No value of it is known to reach another column.")
-    yield _steps("Where it is masked", report.steps_of(Part.MASKED), "No step masks it.", "mask", _mask)
+    yield _steps("Where it is masked", report.steps_of(Part.MASKED), "No step masks it.", "mask")
     if declassified := report.steps_of(Part.DECLASSIFIED):
         yield _steps("Where it is declassified", declassified, "")
     if opaque := report.steps_of(Part.OPAQUE):
@@ -92,17 +92,8 @@ def _sections(report: Report) -> Iterator[str]:
     yield _section("Remarks", (), ((remark,) for remark in report.remarks), "None.")
 
 
-def _mask(step: Step) -> str:
-    return step.mask
-
-
-def _steps(
-    title: str,
-    steps: Sequence[Step],
-    empty: str,
-    last_column: str = "how",
-    last: Callable[[Step], str] = lambda step: step.expression,
-) -> str:
+def _steps(title: str, steps: Sequence[Step], empty: str, last_column: str = "how") -> str:
+    """`last_column`: `how`, with the expression of each step, or `mask`."""
     rows = (
         (
             _column(step.from_dataset, step.from_column),
@@ -110,7 +101,7 @@ def _steps(
             step.kind,
             step.process,
             step.said_by,
-            last(step),
+            step.mask if last_column == "mask" else step.expression,
         )
         for step in steps
     )
