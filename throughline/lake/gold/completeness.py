@@ -4,7 +4,7 @@ The lake has no catalog: what the catalog holds comes from the caller.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,8 +22,6 @@ AssetKey = tuple[str, str]
 
 MAX_SHOWN_MEASUREMENTS = 10
 MAX_SHOWN_DATASETS = 10
-
-_ABSENT = CatalogDocumentation()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,25 +131,19 @@ def most_gain(lake: Lake, *, limit: int = MAX_SHOWN_DATASETS) -> list[dict[str, 
 def _row(
     dataset: LinkedDataset, documented: CatalogDocumentation | None, *, measured_at: datetime, rules: ScoreRules
 ) -> dict[str, Any]:
-    held_catalog_documentation = documented or _ABSENT
-    known_catalog_documentation = CatalogDocumentation(
-        described=held_catalog_documentation.described or (held_catalog_documentation.placed and dataset.described),
-        owned=held_catalog_documentation.owned,
-        tagged=held_catalog_documentation.tagged or dataset.tagged,
-        columns=held_catalog_documentation.columns,
-        described_columns=held_catalog_documentation.described_columns,
+    catalog_documentation = documented or CatalogDocumentation()
+    documentation = replace(
+        catalog_documentation,
+        described=catalog_documentation.described or (catalog_documentation.placed and dataset.described),
+        tagged=catalog_documentation.tagged or dataset.tagged,
     )
     return {
+        **asdict(documentation),
         "qualified_name": dataset.qualified_name,
         "type": dataset.type,
         "held": documented is not None,
-        "described": known_catalog_documentation.described,
-        "owned": known_catalog_documentation.owned,
-        "tagged": known_catalog_documentation.tagged,
-        "columns": known_catalog_documentation.columns,
-        "described_columns": known_catalog_documentation.described_columns,
-        "score": score(known_catalog_documentation, rules),
-        "lacks": [str(part) for part in lacking(known_catalog_documentation, rules)],
+        "score": score(documentation, rules),
+        "lacks": [str(part) for part in lacking(documentation, rules)],
         "traced": dataset.traced / dataset.columns if dataset.columns else None,
         "fresh": None if dataset.written is None else measured_at - dataset.written <= rules.fresh_within,
         "readers": dataset.readers,

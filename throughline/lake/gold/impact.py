@@ -158,17 +158,9 @@ class Dependent:
 def downstream(lake: Lake, asset: str, column: str) -> list[Dependent]:
     """All columns that depend on one column, nearest first: its rows of `impact`."""
     reached = lake.read(IMPACT).where((f.col("source") == asset) & (f.col("source_column") == column))
-    return [
-        Dependent(
-            asset=row["target"],
-            column=row["target_column"],
-            depth=row["depth"],
-            direct=row["direct"],
-            opaque=row["opaque"],
-            process=row["process"],
-        )
-        for row in reached.orderBy("depth", "target", "target_column").collect()
-    ]
+    target = (f.col("target").alias("asset"), f.col("target_column").alias("column"))
+    rows = reached.select(*target, "depth", "direct", "opaque", "process").orderBy("depth", "asset", "column")
+    return [Dependent(**row.asDict()) for row in rows.collect()]
 
 
 def write_tags(lake: Lake, tags: DataFrame, *, batch: int) -> int:

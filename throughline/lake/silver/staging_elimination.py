@@ -1,12 +1,12 @@
 """Contributions of runs -> contributions of applications, without data sets that were dropped again (staging)."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
+from msgspec.structs import asdict
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from shared.model import Contribution, Process
+from shared.model import Contribution
 from shared.translation.run.application import LifecycleEvents
 from shared.translation.staging_elimination import StagingResult, eliminate_staging
 from throughline.lake.engine.arrow import grouped, stream
@@ -60,7 +60,7 @@ def without_staging(engine: Engine, run_contributions: DataFrame, lifecycle_even
 def _eliminated(rows: Iterator[Record]) -> Iterable[Row]:
     for _, application_rows in grouped(rows, "application_run"):
         digests: dict[int, str] = {}
-        contributions: list[Contribution] = []
+        contributions = list[Contribution]()
         lifecycle_events: LifecycleEvents | None = None
         for row in application_rows:
             if row.rank == _LIFECYCLE_EVENTS:
@@ -98,18 +98,7 @@ def _row(digest: str, staging_result: StagingResult) -> Row:
         "columns": edges(content) if remains else [],
         "content": pack(content),
         "eliminated": not remains,
-        "assets": _assets(content) if remains else [],
+        "assets": [asdict(asset) for asset in (*content.inputs, *content.batch_inputs, *content.outputs)]
+        if remains
+        else [],
     }
-
-
-def _assets(content: Process) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": asset.type,
-            "qualified_name": asset.qualified_name,
-            "namespace": asset.namespace,
-            "name": asset.name,
-            "tables": list(asset.tables),
-        }
-        for asset in (*content.inputs, *content.batch_inputs, *content.outputs)
-    ]
