@@ -34,6 +34,7 @@ from tests.bench import side
 from tests.bench.figures import ROOT
 from tests.bench.worker import QUEUE
 from throughline.local.azurite import Azurite
+from throughline.local.azurite.server import YOUNG_SPACE
 from throughline.local.host.storage import HostStorage
 
 _MODES = {"world": "the whole local world", "process": "without the functions host"}
@@ -103,6 +104,7 @@ def _tree(commit: str) -> Iterator[Path]:
 def _round(mode: str, seed: int, events: int, golden: Path, tree: Path) -> Round:
     command = [sys.executable, "-P", side.__file__, mode, str(seed), str(events), str(golden)]
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": ""}  # else each start compiles
+    environment["NODE_OPTIONS"] = YOUNG_SPACE  # of both sides' Azurite
     answer = subprocess.run(command, cwd=tree, env=environment, stdout=subprocess.PIPE, check=True).stdout
     return Round(**json.loads(answer.splitlines()[-1]))
 
