@@ -1,11 +1,11 @@
 """Mutation: each statement is removed once; the command lists those whose removal no test finds."""
 
+import subprocess
+import sys
 from pathlib import Path
 
-import pytest
-
-from tests.faults import mutation
-from tests.faults.mutation import main, mutants_of
+from tests.faults.mutation import mutants_of
+from tests.faults.overlay import ROOT
 
 SOURCE = '''"""A module."""
 
@@ -52,28 +52,36 @@ def test_each_statement_is_removed_once_and_the_rest_still_compiles() -> None:
     assert [mutant.line for mutant in mutants_of("module.py", SOURCE, range(12, 14))] == [12, 13]
 
 
+FILE = "shared/records/waits.py"
 TESTS = """
-from code_under_test import double, forget
+from shared.records.waits import NEVER, NOTHING_BEGUN
 
 def test_it():
-    assert double(2) == 4
-    forget([])
+    assert NOTHING_BEGUN.is_open(NEVER) is False
+    NOTHING_BEGUN.must_repeat(NEVER)
 """
-CODE = "def double(number):\n    return 2 * number\n\n\ndef forget(values):\n    values.clear()\n"
 
 
-def test_the_command_lists_what_no_test_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "test_code.py").write_text(TESTS)
-    (tmp_path / "code_under_test.py").write_text(CODE)
-    monkeypatch.setattr(mutation, "ROOT", tmp_path)
-    monkeypatch.setattr("tests.faults.overlay.ROOT", tmp_path)
-    assert main(["code_under_test.py", "--", "test_code.py"]) == 1
-    output = capsys.readouterr().out
-    assert "found code_under_test.py:2: return 2 * number" in output
-    assert "SURVIVES code_under_test.py:6: values.clear()" in output
+def mutate(tests: Path, lines: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "tests.faults.mutation", FILE, "--lines", lines, "--", str(tests)]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return process.returncode, process.stdout
+
+
+def test_the_command_lists_what_no_test_finds(tmp_path: Path) -> None:
+    texts = (ROOT / FILE).read_text().splitlines()
+    constant, found, survivor = (
+        next(number for number, text in enumerate(texts, start=1) if text.strip().startswith(start))
+        for start in ("_MOST_DOUBLINGS =", "return now < self.until", "return NEVER < self.again")
+    )
+    tests = tmp_path / "test_code.py"
+    tests.write_text(TESTS)
+    code, output = mutate(tests, f"{found}-{survivor}")
+    assert code == 1
+    assert f"SURVIVES {FILE}:{survivor}: return NEVER" in output
     assert "2 statements removed" in output
-    assert main(["code_under_test.py", "--lines", "2-2", "--", "test_code.py"]) == 0
-    (tmp_path / "test_code.py").write_text("def test_it():\n    assert False\n")
-    assert main(["code_under_test.py", "--", "test_code.py"]) == 2
+    assert f"found {FILE}:{found}" in output
+    code, output = mutate(tests, f"{constant}-{constant}")
+    assert (code, "1 survive" in output) == (1, True), "outside of functions"
+    tests.write_text("def test_it():\n    assert False\n")
+    assert mutate(tests, f"{found}-{found}")[0] == 2
