@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+import psutil
 import requests
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobLeaseClient, BlobServiceClient
@@ -158,7 +159,7 @@ class Siege:
         time.sleep(
             max(pause, self._host_start + _QUICK + 0.1 - time.monotonic() if self._draw.random() < 0.5 else pause)
         )
-        os.kill(self.world.functions.pid, signal.SIGKILL)
+        self._kill_host()
         self._host_start = time.monotonic()
         self.tally.killed += 1
         for service in outages:
@@ -168,6 +169,13 @@ class Siege:
             break_leases(
                 self.world
             )  # otherwise a dead publisher's lease would last for many rounds, in which nothing is published
+
+    def _kill_host(self) -> None:
+        """Kill the functions host, once it is there again: without storage it ends by itself."""
+        while True:
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                return os.kill(self.world.functions.pid, signal.SIGKILL)
+            time.sleep(0.1)
 
 
 def parts_of(world: World) -> Worker:
