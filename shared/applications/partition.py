@@ -122,9 +122,9 @@ def whole(storage: Storage, application: str, partition: Iterable[Row]) -> OpenA
     for row in partition:
         if row.key == HEADER:
             header = row
-        elif rows.is_event(row):
+        elif row.key.startswith(EVENT):
             unfolded[row.key] = EventRow.of(row)
-        elif rows.is_run(row):
+        elif row.key.startswith(RUN):
             try:
                 record = rows.run_of(row, storage)
                 records[record.run_id] = record

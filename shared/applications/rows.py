@@ -21,14 +21,7 @@ from msgspec import structs
 from shared.applications.state import ApplicationState, Content, RunRecord
 from shared.errors import ContentLost
 from shared.storage.port import Row, Storage, Value
-from shared.storage_layout import (
-    CONTENTS,
-    EVENT,
-    HEADER,
-    RUN,
-    STATE_PART,
-    digest_of,
-)
+from shared.storage_layout import CONTENTS, HEADER, RUN, STATE_PART, digest_of
 
 _MOST_DIGESTS = 200_000
 _MOST_PARTS = 256
@@ -243,19 +236,7 @@ def _packed(row: Row, storage: Storage) -> bytes:
 _CELL_NAME = len("c00")
 
 
-def is_event(row: Row) -> bool:
-    """Whether a row is an event's."""
-    return row.key.startswith(EVENT)
-
-
-def is_run(row: Row) -> bool:
-    """Whether a row is a run's record."""
-    return row.key.startswith(RUN)
-
-
 _MOST_BYTES = 32 * 1024 * 1024
-
-
 _LARGEST = 256 * 1024
 
 

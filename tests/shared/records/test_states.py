@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shared.applications.processor import ApplicationProcessor
-from shared.applications.rows import is_run, run_of
+from shared.applications.rows import run_of
 from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.events.dead_letters import dead_letters, discard
@@ -102,7 +102,7 @@ class Watching(MemoryStorage):
         elif table == PROCESSES and row and row.key == CATALOG:
             held_ledger_state = LedgerEntry.of(stored).state if stored else LedgerState.NOTHING
             self.seen[HELD.title, held_ledger_state, LedgerEntry.of(row).state] += 1
-        elif table == APPLICATIONS and row and is_run(row) and not (record := run_of(row, self)).home:
+        elif table == APPLICATIONS and row and row.key.startswith("run|") and not (record := run_of(row, self)).home:
             run = (row.partition, record.run_id)
             self.seen[RUN.title, self._verdicts.get(run, State.RECEIVED), record.verdict] += 1
             self._verdicts[run] = record.verdict
