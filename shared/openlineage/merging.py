@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from operator import attrgetter, eq
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -108,7 +108,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         merged_outputs = with_copied_sources(merged_inputs, merged_outputs)
     parent, properties, captured, plan, tags, hive_operation = _of_run(of_run)
     plans = [facets.plan for facets in of_run if facets.plan]
-    of_executions = [facet for facet in plans if facet.plan or facet.problem or facet.joined]
+    of_executions = [facet for facet in plans if facet.plan or facet.problem or facet.joined] if plans else []
     is_alone = bool(of_executions) and len(plans) == len(bodies) and not any(facet.joined for facet in plans)
     job_tags, owners, description = _declared(of_job)
     dbt_project, lists_exposures = _of_dbt(of_run) if integration == _DBT else ("", False)
@@ -135,7 +135,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
         plan=plan,
         has_plan=bool(of_executions),
         plan_execution=of_executions[-1].execution if is_alone else None,
-        plans_lost=max([facets.lost for facets in plans], default=0),
+        plans_lost=max([facets.lost for facets in plans]) if plans else 0,
         tags=tags,
         job_tags=job_tags,
         owners=owners,
@@ -257,7 +257,7 @@ def _later(earlier: Captured, spark: SparkProperties) -> Captured:
 def ordered(events: Iterable[Event]) -> list[Event]:
     """Events by time; those of the same time by content, which is compared for them alone."""
     by_time = sorted(events, key=_TIME)
-    if not any(map(eq, map(_TIME, by_time), map(_TIME, by_time[1:]))):
+    if len(set(map(_TIME, by_time))) == len(by_time):
         return by_time
     return [event for _, tied in groupby(by_time, key=_TIME) for event in _untied([*tied])]
 

@@ -25,9 +25,10 @@ from shared.openlineage.decoding import Event
 from shared.openlineage.wire import RunEvent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Operation:
-    """A row of the table: the node's `pattern`, the operation's `name`, and the `reason` why it matters or not.
+    """A row of the table: the node's `pattern`, the operation's `name`, and the `reason` why it matters or not. Rows
+    are compared by identity.
 
     `moves_data` is false for operations that only change a definition, and for `idle` ones, which no lineage can need.
     `by_verb`: the job's SQL decides between MERGE, UPDATE and DELETE, not the node.

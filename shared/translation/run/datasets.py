@@ -158,20 +158,22 @@ def _sources(run: MergedRun, spelled_inputs: Spelled, environment: RunEnvironmen
     streaming = run.processing_type.upper() == STREAMING
     sources: list[tuple[Identity, MergedDataset]] = []
     for spelled in spelled_inputs:
-        _, dataset = spelled
-        names: Iterable[str] = ()
+        dataset = spelled[1]
         if "," in dataset.name:
             names = [name for _, name in split_names(*dataset.key)]
         elif streaming and (file := _DATA_FILE.search(dataset.name)):
-            names = (dataset.name[: file.start()],)
+            names = [dataset.name[: file.start()]]
         else:
             sources.append(spelled)
+            continue
         sources += [(canonical(dataset.namespace, name, environment), replace(dataset, name=name)) for name in names]
     return sources
 
 
 def _united(datasets: Spelled) -> Iterable[tuple[Identity, MergedDataset]]:
     """One data set for each identity, with the symlinks of all of its spellings."""
+    if len(datasets) < 2:  # noqa: PLR2004 - one, or none: most runs
+        return datasets
     by_identity: dict[Identity, MergedDataset] = {}
     for identity, dataset in datasets:
         if identity not in by_identity:
@@ -200,16 +202,15 @@ def seen_schemas(datasets: Datasets, names: Collection[str]) -> tuple[AssetSchem
     """The schemas of a run's data sets with these qualified names, and what is declared of them; of one that is read
     and written the written one.
     """
-    schemas = [
-        AssetSchema(
-            qualified_name=asset.qualified_name,
-            columns=dataset.schema,
-            declared=declared_as(dataset.owners, dataset.description, dataset.tags, dataset.levels),
-        )
-        for asset, dataset, _ in _datasets_to_report(datasets)
-        if asset.qualified_name in names
-    ]
-    return by_asset([schema for schema in schemas if schema.columns or schema.declared is not NOTHING_DECLARED], after)
+    schemas: list[AssetSchema] = []
+    for asset, dataset, _ in _datasets_to_report(datasets):
+        if asset.qualified_name in names:
+            declared = declared_as(dataset.owners, dataset.description, dataset.tags, dataset.levels)
+            if dataset.schema or declared is not NOTHING_DECLARED:
+                schemas.append(
+                    AssetSchema(qualified_name=asset.qualified_name, columns=dataset.schema, declared=declared)
+                )
+    return by_asset(schemas, after)
 
 
 def _datasets_to_report(datasets: Datasets) -> Iterator[tuple[Asset, MergedDataset, bool]]:
