@@ -35,9 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that hold for the other engine only."""
+    """Leave out the tests that hold for the other engine only, and on Spark those of a slice on Sail."""
     engine = config.getoption("--engine")
     other = [item for item in items if any(mark.args != (engine,) for mark in item.iter_markers("engine"))]
+    if engine == "spark" and not config.getoption("--proofs"):
+        other += [item for item in items if item.get_closest_marker("on_sail")]
     if other:
         config.hook.pytest_deselected(items=other)
         items[:] = [item for item in items if item not in other]

@@ -5,6 +5,12 @@ from xdist.remote import Producer  # type: ignore[import-untyped]  # ships no ty
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # ships no types
 
 _GROUPS = (
+    (
+        "tests/lake/engine/test_sail",
+        "tests/cli/test_govern_lake",
+        "tests/cli/test_lake_publish",
+        "tests/cli/test_watch_lake",
+    ),  # one process with Sail
     ("tests/lake/",),  # one warm Spark session
     ("tests/viewer/",),  # one browser
     (
@@ -12,9 +18,8 @@ _GROUPS = (
         "tests/e2e/test_package",
         "tests/infra/test_deploy_packaging",
     ),  # one built package
-    ("tests/cli/test_govern_lake", "tests/cli/test_lake_publish", "tests/cli/test_watch_lake"),  # one process with Sail
 )
-"""How the paths of a group's files begin."""
+"""How the paths of a group's files begin; a file belongs to the first that has it."""
 
 
 class GroupScheduling(LoadFileScheduling):  # type: ignore[misc]  # untyped, as above

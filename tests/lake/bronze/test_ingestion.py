@@ -16,7 +16,7 @@ from throughline.lake.engine.session import prepare
 from throughline.lake.tables.lake import Lake
 from throughline.lake.tables.schemas import EVENTS, QUARANTINE
 
-pytestmark = OF_SPARK
+pytestmark = [*OF_SPARK, pytest.mark.on_sail]
 
 ARRIVED = "2026-02-01T00:00:00Z"
 CLOSED = "2026-01-02T00:00:00Z"

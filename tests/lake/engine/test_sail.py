@@ -8,11 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.lake.differential import TEMPLATES
 from tests.support.command_process import ProcessOfCommands
@@ -32,23 +29,16 @@ def _run(module: str, *arguments: str | Path) -> str:
 
 
 def test_the_lake_is_the_same_on_sail() -> None:
-    names = ("tables/test_lake.py", "bronze/test_ingestion.py", "test_differential.py", "gold/test_completeness.py")
-    files = [HERE / name for name in names]
+    names = ("tables", "bronze/test_ingestion.py", "silver/test_quality.py", "silver/test_refinement.py")
+    files = [HERE / name for name in (*names, "test_differential.py", "gold/test_completeness.py")]
     _run("pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--engine", "sail", *files)
 
 
-@pytest.fixture(scope="module")
-def commands() -> Iterator[ProcessOfCommands]:
-    """A process in which PySpark works with Sail."""
-    with ProcessOfCommands() as process:
-        yield process
-
-
-def test_a_lake_is_made_and_queried_without_java(commands: ProcessOfCommands, tmp_path: Path) -> None:
+def test_a_lake_is_made_and_queried_without_java(sail_process: ProcessOfCommands, tmp_path: Path) -> None:
     archive, lake = tmp_path / "archive", ("--lake", tmp_path / "lake")
 
     def ask(*arguments: str | Path) -> Any:
-        outcome = commands.run("lake", *arguments, *lake, "--engine", "sail", "--json")
+        outcome = sail_process.run("lake", *arguments, *lake, "--engine", "sail", "--json")
         assert outcome.returncode == 0, outcome.stdout + outcome.stderr
         return json.loads(outcome.stdout)
 
@@ -83,8 +73,8 @@ def _is_freed_beside_another(scratch: str) -> bool:
         return not freeing.is_alive()
 
 
-def test_a_stopped_session_can_be_freed_while_another_closes(commands: ProcessOfCommands, tmp_path: Path) -> None:
-    assert commands.call(_is_freed_beside_another, str(tmp_path / "scratch"))
+def test_a_stopped_session_can_be_freed_while_another_closes(sail_process: ProcessOfCommands, tmp_path: Path) -> None:
+    assert sail_process.call(_is_freed_beside_another, str(tmp_path / "scratch"))
 
 
 _FROM_A_TERMINAL = """

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.lake.files import OF_SPARK
@@ -14,7 +15,7 @@ from throughline.lake.silver.quality import failed_tests, refine_quality
 from throughline.lake.tables.lake import Lake
 from throughline.lake.tables.schemas import QUALITY
 
-pytestmark = OF_SPARK
+pytestmark = [*OF_SPARK, pytest.mark.on_sail]
 
 
 def _tested(run: str, minute: float, *, success: bool, kind: str = "COMPLETE", rows: int = 9) -> Json:

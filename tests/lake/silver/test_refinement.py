@@ -4,6 +4,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from shared.openlineage.decoding import decode
@@ -35,6 +36,7 @@ def test_the_reason_why_a_run_could_not_be_merged_is_kept(spark: SparkSession) -
     assert problems == {"broken": ("ValueError: no", None), "skipped": (None, 5)}
 
 
+@pytest.mark.on_sail
 def test_a_plan_that_came_alone_counts_with_the_run_that_another_step_brings(
     spark: SparkSession, tmp_path: Path
 ) -> None:
