@@ -4,8 +4,8 @@
 
 Each function of `shared/` is a level, also a property, a constructor, and a generator where it is resumed. A
 comprehension or a lambda is none: it stands in the function that one is reading. Neither are functions of libraries;
-what these call of ours counts. The capture has no SQL to read and no plan: those are read by recursion, as deep as
-their expressions are nested.
+what these call of ours counts. The way ends at the catalog's port: its adapter is read by itself. The capture has no
+SQL to read and no plan: those are read by recursion, as deep as their expressions are nested.
 """
 
 import sys
@@ -19,6 +19,7 @@ from tests.bench.runtime_calls import Runtime
 
 ROOT = Path(__file__).parents[1]
 CAPTURE = ROOT / "tests/golden/spark35-ol1.53/customer_master/events.jsonl"
+CATALOG_ADAPTER = ("catalog/atlas/", "catalog/connection/")
 
 
 class Way:
@@ -37,15 +38,17 @@ class Way:
         sys.setprofile(None)
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
-        path = frame.f_code.co_filename
-        if event not in {"call", "return"} or "/shared/" not in path or frame.f_code.co_name.startswith("<"):
+        path = frame.f_code.co_filename.partition("/shared/")[2]
+        if event not in {"call", "return"} or not path or frame.f_code.co_name.startswith("<"):
+            return
+        if path.startswith(CATALOG_ADAPTER):
             return
         if event == "return":
             self._nesting -= 1
             return
         self._nesting += 1
         self.depth = max(self.depth, self._nesting)
-        self.files[path.partition("/shared/")[2]] = None
+        self.files[path] = None
 
 
 def ways() -> dict[str, Way]:
@@ -65,7 +68,7 @@ def ways() -> dict[str, Way]:
     return parts
 
 
-@pytest.mark.parametrize(("part", "files", "depth"), [("receive", 11, 5), ("process", 30, 12), ("publish", 33, 14)])
+@pytest.mark.parametrize(("part", "files", "depth"), [("receive", 11, 5), ("process", 30, 12), ("publish", 32, 14)])
 def test_an_event_enters_no_more_files_than_before(part: str, files: int, depth: int) -> None:
     """A bound is lowered, never raised. Values that an earlier test cached make a way shorter."""
     way = ways()[part]

@@ -1,1 +1,1 @@
-"""The catalog port, and a catalog in memory. Only `shared.bootstrap` imports the Atlas adapter."""
+"""The catalog port, and its adapter for Atlas and Purview. Only `shared.bootstrap` imports the adapter."""

@@ -24,7 +24,6 @@ from rich.table import Table
 
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
-from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import Receiver
 from shared.publishing.context import PublishContext, PublishOptions
 from shared.publishing.publisher import Publisher
@@ -36,6 +35,7 @@ from shared.telemetry.port import SWEEP, Acts, write_line
 from tests.bench.costs import CAPTURE, JOBS, MOST_BYTES
 from tests.bench.log_rows import HOST_LINES, Volume, row_of
 from tests.bench.replay import Item, Replay, families
+from tests.support.memory_catalog import MemoryCatalog
 
 if TYPE_CHECKING:
     from shared.storage.port import Storage

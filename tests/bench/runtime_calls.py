@@ -18,7 +18,6 @@ from rich.table import Table
 
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
-from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import Receiver
 from shared.publishing.context import PublishContext, PublishOptions
 from shared.publishing.publisher import Publisher
@@ -26,6 +25,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, ASSETS, PUBLISH_QUEUE, event_of_blob
 from tests.bench.replay import Family, Item, Replay, families
 from tests.support.events import event
+from tests.support.memory_catalog import MemoryCatalog
 
 PAGE = 1000
 """Entities that a query returns in one answer (Azure Table Storage, "Query timeout and pagination")."""

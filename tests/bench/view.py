@@ -15,7 +15,6 @@ import msgspec
 
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
-from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import Receiver
 from shared.lineage.document import LineageDocument
 from shared.publishing.context import PublishContext, PublishOptions
@@ -26,6 +25,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import EVENTS, stored_from_blob
 from tests.bench.figures import Figure, against_goals
 from tests.bench.sizes import Sizes, Steps
+from tests.support.memory_catalog import MemoryCatalog
 from tests.synth.estate import events
 from tests.viewer.browser.driver import Browser
 

@@ -12,11 +12,11 @@ import pytest
 from jsonschema import Draft7Validator  # type: ignore[import-untyped]  # ships no types
 
 from shared.atlas.columns import column_name
-from shared.catalog.memory import MemoryCatalog, MemoryClassifications
 from shared.catalog.port import AssetKey, Classified
 from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
+from tests.support.memory_catalog import MemoryCatalog, MemoryClassifications
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 from tests.support.sarif import SARIF

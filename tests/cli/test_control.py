@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogUnavailable
 from shared.records.control import Versions, note_versions
 from tests.support.cli import Parts
 from tests.support.events import write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publishing import post_and_settle, publish
 
 

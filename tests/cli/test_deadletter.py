@@ -16,7 +16,6 @@ from typer.testing import CliRunner, Result
 from shared.applications.processor import ApplicationProcessor
 from shared.bootstrap import Worker, assemble
 from shared.bootstrap_receiver import receiver_storage
-from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.maintenance.replay import REPLAY
@@ -29,6 +28,7 @@ from shared.sweeping.sweep import SweepOptions, sweep
 from shared.texts import visible
 from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import run_id, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import UnreliableCatalog
 from throughline.cli.main import app

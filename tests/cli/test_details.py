@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from shared.bootstrap import Worker
-from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
 from shared.openlineage.decoding import decode
 from shared.openlineage.selection import GlobFilter
@@ -19,6 +18,7 @@ from shared.sweeping.sweep import SweepOptions
 from shared.translation.reference import translate_history
 from tests.support.cli import Parts
 from tests.support.events import event, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 from throughline.cli.main import app
@@ -123,9 +123,8 @@ def test_a_process_is_compared_with_what_the_catalog_holds() -> None:
     further = tuple(
         (key, mapping if key == "columnMapping" else value) for key, value in held_process_entity.attributes
     )
-    parts.catalog.processes[name] = replace(
-        held_process_entity, inputs=held_process_entity.inputs[:1], attributes=further
-    )
+    changed = replace(held_process_entity, inputs=held_process_entity.inputs[:1], attributes=further)
+    parts.catalog.write_processes([changed], parts.catalog.find([*changed.inputs, *changed.outputs]))
     output = parts.run("details", "--catalog").output
     assert "the catalog lacks: input file:///b" in output
     assert "the catalog has beyond it: file:///x.i → file:///out.o" in output

@@ -1,6 +1,7 @@
 """Reports of other programs in `impact`, `check`, `watch`, `show`, `search` and the answers of API and assistants."""
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,8 +19,10 @@ from shared.serving import answers, marquez
 from shared.serving.view import LineageView
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
+from tests.support.foreign import TYPES
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
+from throughline.local.catalog.errors import CatalogError
 
 REPORT = "https://app.powerbi.com/groups/1/reports/2"
 POLICY = """\
@@ -57,6 +60,8 @@ def run(parts: Parts, job: str, *columns: str, minute: int = 0) -> None:
 def report(parts: Parts, name: str = "Sales by month", place: str = REPORT, column: str = "email") -> None:
     """Write a report of Power BI that reads what the job `orders` writes."""
     (key,) = [key for key in parts.catalog.assets if key[1].endswith("/silver/orders")]
+    with suppress(CatalogError):  # they are defined
+        parts.catalog.define(TYPES)
     asset_entity = AssetEntity(type="powerbi_report", qualified_name=place, attributes=(("name", name),))
     parts.catalog.create_assets([asset_entity])
     pair = {"Source": column, "Sink": "Contact"}

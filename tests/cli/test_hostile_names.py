@@ -9,7 +9,7 @@ from unicodedata import category
 
 import pytest
 
-from shared.atlas.entities import ProcessEntity
+from shared.atlas.entities import PROCESS_TYPE, ProcessEntity
 from shared.forwarding.rounds import mark_again
 from shared.openlineage.selection import EventFilter
 from shared.reading.reader import all_runs
@@ -84,7 +84,7 @@ def parts() -> Parts:
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     ends = sorted(loaded_parts.catalog.assets)
     foreign_process = ProcessEntity(
-        type="databricks_process",
+        type=PROCESS_TYPE,
         qualified_name=f"script://{HOSTILE}",
         attributes=(("name", HOSTILE), ("columnMapping", "[]")),
         inputs=tuple(ends),

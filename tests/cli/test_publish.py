@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import HeldProcess
 from shared.errors import CatalogUnavailable
 from shared.maintenance.publish_missing import MISSING, publish_missing
 from tests.support.cli import Parts
 from tests.support.events import write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.other_catalogs import catalog_with_other_guids
 from tests.support.publishing import context_of, post_and_settle
 

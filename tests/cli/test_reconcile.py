@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from shared.atlas.entities import AssetEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused
 from tests.support.asset_resolution import LAKE, OUT, PATH, ROOT, SET, A, B, Counting
 from tests.support.asset_resolution import write as settle_write
 from tests.support.cli import Parts
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publishing import publish
 
 FOUND_BY_SCAN = (SET, f"{ROOT}/a/{{SparkPartitions}}")

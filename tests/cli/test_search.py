@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 

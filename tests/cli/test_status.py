@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from shared.bootstrap import Worker
-from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.maintenance.publish_missing import publish_all
 from shared.naming.names import BUILT_IN
@@ -18,6 +17,7 @@ from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions
 from tests.support.dead_letters import Stepped
 from tests.support.events import event
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of
 from throughline.cli.main import app

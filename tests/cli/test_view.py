@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from shared.lineage.days import difference
 from shared.lineage.document import LineageDocument, decoded, encoded
 from shared.storage_layout import NEWEST, PUBLISHED, daily_document
 from tests.shared.serving.documents import CLEAN, MART, estate
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 

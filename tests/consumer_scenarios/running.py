@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shared.atlas.entities import ProcessEntity, column_pairs
-from shared.catalog.memory import MemoryCatalog
 from shared.reporting.run_report import run_report
 from shared.storage.memory import MemoryStorage
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.placeholder_columns import run
 from tests.support.receiving import receive
 

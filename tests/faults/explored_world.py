@@ -11,16 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.port import AssetKey
 from shared.errors import CatalogUnavailable, StorageUnavailable, ThroughlineError
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row, refuse_too_large
 from tests.faults.fault_injection import LISTS, RACES, UNASKED
 from tests.faults.simulation import EPOCH
+from tests.support.memory_catalog import MemoryCatalog
+from throughline.local.catalog.store import Entity
+from throughline.local.catalog.store import Store as LocalStore
 
-__all__ = ["ENDED", "Answer", "Call", "Catalog", "Host", "Paused", "Store", "Way", "World"]
+__all__ = ["ENDED", "Answer", "Call", "Catalog", "CatalogStore", "Host", "Paused", "Store", "Way", "World"]
 
 _STARTED = datetime.now(UTC)
 _LATER = _STARTED + timedelta(days=1)
@@ -134,44 +136,59 @@ class Store(MemoryStorage):
         return etag
 
 
-class Catalog(MemoryCatalog):
-    """A catalog in memory whose GUIDs do not depend on the order of creation."""
+class CatalogStore(LocalStore):
+    """A catalog's store whose GUIDs do not depend on the order of creation."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.created: dict[AssetKey, int] = {}
+        self.created: dict[tuple[str, str], int] = {}
+
+    def copy(self) -> "CatalogStore":
+        """A copy that shares no container with this one."""
+        other = CatalogStore()
+        other.created = dict(self.created)
+        other.entities, other.edges = dict(self.entities), dict(self.edges)
+        other.index()
+        return other
+
+    def new_guid(self, type_name: str, qualified_name: str) -> str:
+        """As the store says."""
+        key = (type_name, qualified_name)
+        self.created[key] = self.created.get(key, 0) + 1
+        return str(UUID(hex=_digest((key, self.created[key])) * 2))
+
+
+class Catalog(MemoryCatalog):
+    """A catalog in memory that can be copied."""
+
+    def __init__(self, store: CatalogStore) -> None:
+        super().__init__(store)
+        self._world_store = store
 
     def copy(self) -> "Catalog":
         """A copy that shares no container with this one."""
-        other = Catalog()
-        other._guids, other.created = dict(self._guids), dict(self.created)
-        other.assets, other.processes = dict(self.assets), dict(self.processes)
-        return other
+        return Catalog(self._world_store.copy())
 
     def contents(self) -> tuple[object, ...]:
         """All that it holds, as a value that can be compared."""
-        # Entities are compared by their text: what changes with each run is no part of their equality.
+        edges = self._world_store.edges.values()
         return (
-            frozenset((name, _text(entity)) for name, entity in self.processes.items()),
-            frozenset((key, _text(entity)) for key, entity in self.assets.items()),
-            frozenset(self._guids.items()),
+            frozenset((guid, _text(entity)) for guid, entity in self._world_store.entities.items()),
+            frozenset((edge.relationship, edge.end1, edge.end2) for edge in edges),
         )
 
-    def _guid(self, key: AssetKey) -> str:
-        if key not in self._guids:
-            self.created[key] = self.created.get(key, 0) + 1
-            self._guids[key] = f"guid-{_digest(key)}-{self.created[key]}"
-        return self._guids[key]
 
-
-_TEXTS: dict[int, tuple[object, str]] = {}
+_TEXTS: dict[int, tuple[Entity, str]] = {}
 """By identity; the value is kept so that its identity is not used again."""
 
 
-def _text(entity: object) -> str:
+def _text(entity: Entity) -> str:
+    """What an entity holds, without its times and its version."""
     cached_entry = _TEXTS.get(id(entity))
     if cached_entry is None:
-        cached_entry = _TEXTS[id(entity)] = (entity, _digest(entity))
+        attributes = sorted(entity.body["attributes"].items())
+        text = _digest((entity.type, attributes, entity.body.get("customAttributes")))
+        cached_entry = _TEXTS[id(entity)] = (entity, text)
     return cached_entry[1]
 
 

@@ -18,7 +18,7 @@ from shared.openlineage.decoding import decode
 from shared.reporting.status import status
 from shared.storage_layout import EVENTS, digest_of, stored
 from shared.sweeping.closing import ClosingOptions
-from tests.faults.explored_world import ENDED, Answer, Call, Catalog, Host, Paused, Store, Way, World
+from tests.faults.explored_world import ENDED, Answer, Call, Catalog, CatalogStore, Host, Paused, Store, Way, World
 from tests.faults.fault_injection import LISTS, RACES, STORAGE_WRITES, WRITES, Faults
 from tests.faults.hunt import differences, expected_ends
 from tests.faults.reference import PureEnd
@@ -253,7 +253,7 @@ class _Exploration:
         return explored
 
     def _first(self) -> _State:
-        world = World(storage=Store(), catalog=Catalog())
+        world = World(storage=Store(), catalog=Catalog(CatalogStore()))
         process = _process(world.storage, world.catalog, _Clock(world.storage), self._case)
         for body in self._case.stored:
             process.receive(body)

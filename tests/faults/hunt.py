@@ -225,18 +225,21 @@ def _assets(outcome: Outcome) -> dict[tuple[str, str], object]:
     """Return the assets that processes refer to, as far as the order of events does not matter; withdrawn contributions
     may leave other placeholders.
     """
-    catalog = outcome.catalog
-    asset_keys = {key for process in catalog.processes.values() for key in (*process.inputs, *process.outputs)}
-    return {key: lasting_asset(catalog.assets.get(key)) for key in asset_keys}
+    assets, processes = outcome.catalog.assets, outcome.catalog.processes
+    asset_keys = {key for process in processes.values() for key in (*process.inputs, *process.outputs)}
+    return {key: lasting_asset(assets.get(key)) for key in asset_keys}
 
 
 def _wrong_columns(outcome: Outcome) -> list[AssetKey]:
-    """Return the placeholders whose columns differ from those of all processes on record."""
+    """Return the placeholders whose columns differ from those of all processes on record.
+
+    Columns are compared sorted by name: a catalog keeps no order of columns.
+    """
     processes = list(processes_on_record(outcome.storage, quiet=outcome.quiet, now=_AFTERWARDS))
     return [
         key
         for key, entity in _assets(outcome).items()
-        if isinstance(entity, AssetEntity) and entity.columns != merged_schema(key, processes).columns
+        if isinstance(entity, AssetEntity) and entity.columns != tuple(sorted(merged_schema(key, processes).columns))
     ]
 
 

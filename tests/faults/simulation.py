@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from shared.catalog.memory import MemoryCatalog
 from shared.errors import Retry
 from shared.naming.names import BUILT_IN, Names
 from shared.reporting.status import Status, status
@@ -25,6 +24,7 @@ from tests.faults.delivery import DeliveryEnvironment, Flaws, Name, delivery
 from tests.faults.fault_injection import CutOff, Faults, Faulty, Rates, no_trace
 from tests.faults.scheduler import Killed, Scheduler
 from tests.faults.world import NOT_CLOSING, FunctionsProcess, Surroundings, left_due
+from tests.support.memory_catalog import MemoryCatalog
 
 EPOCH = datetime(2100, 1, 1, tzinfo=UTC)
 """The start of each history: later than any time of the real clock."""

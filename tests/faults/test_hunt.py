@@ -132,12 +132,12 @@ def test_the_hunt_reports_planted_differences() -> None:
     )
     outcome, wrong = simulate_events(bodies, scenario)
     assert wrong == []
-    name = next(iter(outcome.catalog.processes))
-    process = outcome.catalog.processes.pop(name)
+    catalog = outcome.catalog
+    name, process = next(iter(catalog.processes.items()))
+    catalog.delete_process(name)
     assert differences(outcome, bodies, scenario)[0] == "the processes differ"
-    outcome.catalog.processes[name] = process
-    outcome.catalog.assets.popitem()
-    outcome.catalog.assets.pop(process.inputs[0], None)
+    catalog.write_processes([process], catalog.find([*process.inputs, *process.outputs]))
+    catalog.remove(list(catalog.find(process.inputs).values()))
     assert "the data sets differ" in differences(outcome, bodies, scenario)
     status = outcome.status
     outcome.status = replace(status, published=status.published - 1, skipped=status.skipped + 1)

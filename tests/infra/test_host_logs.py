@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from shared.concurrency import ParallelMap
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions, sweep
 from shared.telemetry.port import Acts, write_line
 from tests.support.events import event
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 

@@ -12,7 +12,6 @@ import pytest
 
 from shared.announcing.local_channels import TelemetryChannel
 from shared.canary.hops import CanaryOptions, SendAnswer, canary_due
-from shared.catalog.memory import MemoryCatalog
 from shared.forwarding.rounds import ForwardOptions, forward_due
 from shared.forwarding.rules import ForwardRules
 from shared.publishing.context import PublishOptions
@@ -25,6 +24,7 @@ from shared.telemetry.port import DOCUMENT_READ, SWEEP, Acts
 from shared.watching.messages import messages
 from tests.support.cli import Parts
 from tests.support.events import event, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive

@@ -9,7 +9,6 @@ import pytest
 
 from shared.announcing.local_channels import TelemetryChannel
 from shared.atlas.entities import ProcessEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.openlineage.selection import CHECK_APPLICATION
@@ -24,6 +23,7 @@ from shared.watching.messages import messages
 from tests.infra.kusto.evaluator import Row, run
 from tests.support.dead_letters import replace_blob
 from tests.support.events import event, run_id, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive

@@ -6,11 +6,12 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from shared import foreign
-from shared.atlas.entities import AssetEntity, ProcessEntity
-from shared.catalog.memory import MemoryCatalog
+from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.catalog.port import AssetKey, ForeignProcess, ProcessLinks
 from shared.foreign import ForeignLineage, ForeignReader
+from tests.support.memory_catalog import MemoryCatalog
 
+TYPE = "azure_datalake_gen2_path"
 TODAY, TOMORROW = date(2026, 11, 26), date(2026, 11, 27)
 
 
@@ -32,12 +33,14 @@ class CountedCatalog(MemoryCatalog):
         return super().foreign_processes(guid_list)
 
     def add(self, *names: str) -> None:
-        self.create_assets([AssetEntity(type="t", qualified_name=name, attributes=(("name", name),)) for name in names])
+        self.create_assets(
+            [AssetEntity(type=TYPE, qualified_name=name, attributes=(("name", name),)) for name in names]
+        )
 
     def link(self, inputs: str, outputs: str, name: str = "") -> None:
         """Write a process of others between data sets of one letter each."""
         process = ProcessEntity(
-            type="p",
+            type=PROCESS_TYPE,
             qualified_name=name or f"theirs:{inputs}>{outputs}",
             attributes=(("name", name), ("columnMapping", "[]")),
             inputs=tuple(keys(inputs)),
@@ -47,7 +50,7 @@ class CountedCatalog(MemoryCatalog):
 
 
 def keys(letters: str) -> list[AssetKey]:
-    return [("t", letter) for letter in letters]
+    return [(TYPE, letter) for letter in letters]
 
 
 def reader(

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogUnavailable
 from shared.storage.memory import MemoryStorage
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import fold
 
 LAKE = "abfss://raw@acct.dfs.core.windows.net"

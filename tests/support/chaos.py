@@ -6,10 +6,10 @@ It is the simulation of tests/faults with worker deaths as its only faults.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.catalog.memory import MemoryCatalog
 from shared.storage.memory import MemoryStorage
 from tests.faults.fault_injection import Rates
 from tests.faults.simulation import EPOCH, Scenario, Simulation
+from tests.support.memory_catalog import MemoryCatalog
 
 __all__ = ["EPOCH", "Outcome", "simulate_history"]
 

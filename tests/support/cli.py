@@ -5,11 +5,11 @@ from dataclasses import replace
 from typer.testing import CliRunner, Result
 
 from shared.bootstrap import Worker
-from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
 from shared.naming.names import BUILT_IN
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions
+from tests.support.memory_catalog import MemoryCatalog, MemoryClassifications, MemoryTerms
 from throughline.cli.main import app
 
 runner = CliRunner()

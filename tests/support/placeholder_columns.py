@@ -9,11 +9,11 @@ import requests
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import fold, publish
 from throughline.local.catalog.server import CatalogServer
 

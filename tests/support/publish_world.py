@@ -16,8 +16,7 @@ from shared.applications.delivery import Delivery
 from shared.applications.partition import read_state
 from shared.applications.processor import ApplicationProcessor
 from shared.atlas.entities import AssetEntity, ProcessEntity, lasting_text
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.port import AssetKey, Catalog
+from shared.catalog.port import AssetKey, Catalog, HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import decode
@@ -29,6 +28,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from shared.storage_layout import APPLICATIONS, EVENTS, digest_of, stored
 from shared.translation.aggregate import SupersessionPolicy
+from tests.support.memory_catalog import MemoryCatalog
 
 
 def lasting_asset(asset: AssetEntity | None) -> AssetEntity | None:
@@ -101,11 +101,11 @@ class UnreliableCatalog(MemoryCatalog):
         self.refuses = ""
         self.calls = 0
 
-    def find(self, keys: Iterable[AssetKey]) -> dict[AssetKey, str]:
+    def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
         self.calls += 1
         if self.away:
             raise CatalogUnavailable("no answer", after=0)
-        return super().find(keys)
+        return super().look_up(keys)
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         if self.refuses and any(process.qualified_name.endswith(self.refuses) for process in processes):

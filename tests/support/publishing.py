@@ -1,18 +1,18 @@
 """Helpers for tests of publishing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from shared.atlas.entities import ProcessEntity
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.port import AssetKey, Catalog
+from shared.catalog.port import AssetKey, Catalog, HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.context import PublishContext, Published, PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from shared.translation.aggregate import SupersessionPolicy
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 
 
@@ -55,11 +55,11 @@ class UnreliableCatalog(MemoryCatalog):
         self.refuses = ""
         self.calls = 0
 
-    def find(self, keys: object) -> dict[AssetKey, str]:
+    def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:
         self.calls += 1
         if self.away:
             raise CatalogUnavailable("no answer", after=0)
-        return super().find(keys)  # type: ignore[arg-type]  # forwarded unchanged
+        return super().look_up(keys)
 
     def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
         if self.refuses and any(process.qualified_name.endswith(self.refuses) for process in processes):

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused
+from tests.support.memory_catalog import MemoryCatalog
 
 
 def refusal(_: str = "") -> Exception:

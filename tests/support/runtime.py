@@ -8,7 +8,6 @@ from typing import Any
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
 from shared.applications.rows import FoldMemory
-from shared.catalog.memory import MemoryCatalog
 from shared.ingest.receiver import Receiver
 from shared.naming.names import BUILT_IN, Names
 from shared.openlineage.decoding import decode
@@ -20,6 +19,7 @@ from shared.storage_layout import EVENTS, StoredEvent, digest_of, stored
 from shared.sweeping.closing import ClosingOptions
 from shared.sweeping.sweep import SweepOptions, SweepResult, sweep
 from shared.translation.aggregate import SupersessionPolicy
+from tests.support.memory_catalog import MemoryCatalog
 
 NEVER = timedelta(days=100_000)
 

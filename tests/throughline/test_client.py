@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 import throughline
-from shared.catalog.memory import MemoryCatalog
 from shared.publishing.context import PublishOptions
 from shared.records.control import Versions, note_versions
 from shared.versions import LAYOUT
 from tests.support.azurite import on_azurite
 from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import throughline
-from shared.catalog.memory import MemoryCatalog
 from shared.publishing.context import PublishOptions
 from shared.query.published_document import publish_document
 from tests.support.azurite import on_azurite
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import Clock, publish
 from throughline.project import ROOT

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 import pytest
 from msgspec import structs
 
-from shared.catalog.memory import MemoryCatalog
 from shared.lineage.building import Interval, KnownProcess, document_of
 from shared.lineage.exports import Question, select
 from shared.serving.service import LineageService
@@ -17,6 +16,7 @@ from shared.serving.shelf import OneDocument
 from shared.serving.view import LineageView, page
 from tests.support.cli import Parts
 from tests.support.lineage import NOON, asset, document, edge, process, random_document
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.planted import SECRET, events
 from tests.support.processing import post, settle
 from tests.support.publishing import publish

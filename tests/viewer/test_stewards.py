@@ -14,12 +14,12 @@ from urllib.parse import urlencode
 import pytest
 
 from shared.canary.hops import canary_run
-from shared.catalog.memory import MemoryCatalog
 from shared.lineage.dataset_facts import ColumnChange, with_schema_changes
 from shared.serving.view import page
 from tests.support.building import body, dataset, packed
 from tests.support.cli import Parts
 from tests.support.lineage import NOON, ROOT, document, edge, process
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 from tests.viewer.browser.driver import Browser

@@ -12,7 +12,6 @@ from shared.atlas.types import wanted_types
 from shared.bootstrap import Worker
 from shared.canary.hops import Canary, SendAnswer
 from shared.canary.sender import Sender
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Account, Collection
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageForbidden, StorageUnavailable
 from shared.maintenance.publish_missing import publish_all
@@ -28,6 +27,7 @@ from shared.sweeping.sweep import SweepOptions
 from tests.support.dead_letters import replace_blob
 from tests.support.events import event
 from tests.support.installation import installation
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import context_of
 from tests.support.scripted import ScriptedAnswer, scripted

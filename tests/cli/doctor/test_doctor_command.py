@@ -9,7 +9,6 @@ import typer
 from typer.testing import CliRunner, Result
 
 from shared.bootstrap import Worker
-from shared.catalog.memory import MemoryCatalog
 from shared.naming.names import BUILT_IN
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
@@ -19,6 +18,7 @@ from tests.infra.azure_stand_in import AzureStandIn, Failure
 from tests.support.cli import Parts
 from tests.support.deployment import Root
 from tests.support.installation import installation
+from tests.support.memory_catalog import MemoryCatalog
 from throughline.cli.checks.azure.deployed import DeploymentQuery
 from throughline.cli.checks.azure.deployment import check_deployment
 from throughline.cli.checks.findings import SECTIONS

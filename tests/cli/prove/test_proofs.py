@@ -11,11 +11,11 @@ import pytest
 from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.bootstrap import Worker
 from shared.canary.sender import Sender
-from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
 from shared.catalog.port import AssetKey, HeldProcess, Node
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.telemetry.port import CALL, Telemetry
 from tests.cli.doctor.played_azure import ACCOUNTS, GROUP, LINEAGE, PAGE, PRINCIPALS, RECEIVER, with_lineage
+from tests.support.memory_catalog import MemoryCatalog, MemoryClassifications, MemoryTerms
 from tests.support.played_receiver import PRODUCTION
 from tests.support.played_subscription import OLD, PlayedSubscription
 from throughline.cli.prove.evidence import ProofContext, Verdict, anonymous, refuted

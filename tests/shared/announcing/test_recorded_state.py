@@ -8,7 +8,6 @@ from datetime import timedelta
 from shared.announcing.recorded_state import gates_of, recorded_snapshot
 from shared.announcing.rounds import WatchOptions, watch_due
 from shared.atlas.columns import column_name
-from shared.catalog.memory import MemoryCatalog, MemoryClassifications
 from shared.classifying.planning import reading_of
 from shared.errors import CatalogUnavailable, StorageUnavailable
 from shared.governance.propagation import CatalogReading
@@ -28,6 +27,7 @@ from tests.faults.watching import FaultyChannel
 from tests.support.building import IDENTITY, body, dataset, source
 from tests.support.building import lineage as columns_of
 from tests.support.building import packed as packed_event
+from tests.support.memory_catalog import MemoryCatalog, MemoryClassifications
 from tests.support.outbox import messages_on_record
 from tests.support.processing import Watched, post, settle
 from tests.support.publishing import Clock, publish, publish_options

@@ -11,11 +11,11 @@ import pytest
 import sweeper_function
 from shared.announcing.outbox import note_look, standing
 from shared.bootstrap import worker
-from shared.catalog.memory import MemoryCatalog
 from shared.records.control import RECONCILE
 from shared.storage.port import Storage
 from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.outbox import messages_on_record
 from tests.support.processing import post, settle
 from tests.support.publishing import Clock, publish, publish_options

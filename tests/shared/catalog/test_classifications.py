@@ -11,11 +11,11 @@ from pyapacheatlas.auth import BasicAuthentication
 from shared.atlas.columns import column_name
 from shared.catalog.atlas.annotations import AtlasClassifications
 from shared.catalog.connection.transport import RetryPolicy, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog, MemoryClassifications
 from shared.catalog.port import Catalog, Classifications
 from shared.errors import CatalogRefused
 from tests.plugins.atlas import V2
 from tests.shared.catalog.test_contract import asset, over, placed, process
+from tests.support.memory_catalog import MemoryCatalog, MemoryClassifications
 
 pytestmark = pytest.mark.contract
 PII, THEIRS = "MY.PII", "MICROSOFT.PERSONAL.EMAIL"

@@ -16,11 +16,11 @@ from shared.atlas.entities import PLACED, PROCESS_TYPE, AssetEntity, ProcessEnti
 from shared.atlas.types import COLUMN_TYPE
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog, Placeholder
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.placeholders import calls_to_describe
 from tests.plugins.atlas import V2
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publishing import process_in
 from throughline.local.catalog.server import CatalogServer
 

@@ -12,11 +12,11 @@ from pyapacheatlas.auth import BasicAuthentication
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog, ForeignAsset, ForeignProcess, ProcessLinks
 from tests.plugins.atlas import V2
 from tests.shared.catalog.test_contract import Counting, asset, over, pairs, process, soon
 from tests.support.foreign import WORKSPACE, plant_reports
+from tests.support.memory_catalog import MemoryCatalog
 
 pytestmark = pytest.mark.contract
 

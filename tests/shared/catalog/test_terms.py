@@ -9,11 +9,11 @@ from pyapacheatlas.auth import BasicAuthentication
 from shared.atlas.columns import column_name
 from shared.catalog.atlas.annotations import AtlasTerms
 from shared.catalog.connection.transport import RetryPolicy, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog, MemoryTerms
 from shared.catalog.port import Catalog, Terms
 from shared.errors import CatalogRefused
 from tests.plugins.atlas import V2
 from tests.shared.catalog.test_contract import asset, over, placed
+from tests.support.memory_catalog import MemoryCatalog, MemoryTerms
 
 pytestmark = pytest.mark.contract
 CUSTOMER, ORDER = "Customer@Terms of contract", "Order@Terms of contract"

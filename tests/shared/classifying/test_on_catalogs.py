@@ -12,7 +12,6 @@ from shared.atlas.columns import column_name
 from shared.catalog.atlas.annotations import AtlasClassifications, AtlasTerms
 from shared.catalog.connection.account import AtlasTypes
 from shared.catalog.connection.transport import RetryPolicy, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
 from shared.catalog.port import AssetKey, Catalog, Classifications, Terms, Types
 from shared.classifying.attached import attached
 from shared.classifying.planning import (
@@ -31,6 +30,7 @@ from tests.plugins.atlas import V2
 from tests.shared.catalog.test_contract import asset as scanned
 from tests.shared.catalog.test_contract import over, placed, process
 from tests.shared.classifying.test_planning import CHAIN, COLUMNS, HASHED, PII, edges_between, lineage
+from tests.support.memory_catalog import MemoryCatalog, MemoryClassifications, MemoryTerms
 
 pytestmark = pytest.mark.contract
 THEIRS = "MICROSOFT.PERSONAL.EMAIL"

@@ -8,7 +8,6 @@ from itertools import count
 import pytest
 
 from shared.atlas.columns import column_name
-from shared.catalog.memory import MemoryCatalog, MemoryClassifications, MemoryTerms
 from shared.classifying.attached import (
     AttachedKind,
     Mark,
@@ -27,6 +26,7 @@ from shared.model import Asset, AssetSchema, Column, ColumnEdge, EdgeKind, Proce
 from shared.storage.memory import MemoryStorage
 from tests.shared.catalog.test_contract import asset as scanned
 from tests.shared.catalog.test_contract import placed
+from tests.support.memory_catalog import MemoryCatalog, MemoryClassifications, MemoryTerms
 
 TODAY = date(2026, 11, 23)
 PII = """
@@ -100,10 +100,10 @@ CHAIN = lineage(
 class World:
     """A catalog with three data sets, of which scans found `c`; and the rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, glossary: str = "Glossary") -> None:
         self.catalog, self.storage = MemoryCatalog(), MemoryStorage()
         self.marks = MemoryClassifications(self.catalog)
-        self.terms = MemoryTerms(self.catalog)
+        self.terms = MemoryTerms(self.catalog, glossary)
         own_assets = [replace(placed(name), columns=COLUMNS) for name in ("a", "b")]
         self.catalog.create_assets([*own_assets, replace(scanned("c"), columns=COLUMNS)])
 
@@ -266,7 +266,7 @@ class _KilledTerms(MemoryTerms):
 @pytest.mark.parametrize("late", [False, True], ids=["before the call", "after it"])
 def test_an_apply_killed_at_any_call_is_completed_by_the_next_one(late: bool) -> None:
     for call_count in count():
-        world = World()
+        world = World(glossary="")
         killed = _Killed(call_count=call_count, late=late)
         world.marks, world.terms = _KilledMarks(world.catalog, killed), _KilledTerms(world.catalog, killed)
         failures = 0
@@ -388,7 +388,7 @@ def test_a_glossary_that_does_not_exist_is_refused_before_anything_is_written() 
         world.apply('\n[[term]]\nname = "Customer@Glosary"\ndatasets = "b"\n' + PII)
     assert "Did you mean Customer@Glossary?" in str(e.value)
     assert (world.marks.writes, world.terms.writes) == (0, 0)
-    world.terms = MemoryTerms(world.catalog, glossary="")
+    world = World(glossary="")
     with pytest.raises(Misconfigured, match=r"no glossary Sales; the catalog has none\. Create it"):
         world.apply('[[term]]\nname = "Customer@Sales"\ndatasets = "b"\n')
     world.apply(TERMS)

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable, Misconfigured, Refused, StorageUnavailable
 from shared.events.dead_letters import add_dead_letter, dead_letters
@@ -19,6 +18,7 @@ from shared.reporting.status import status
 from shared.secrets import text_without_secrets
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.planted import BEARER, REFUSED, SECRET, contains_secret, events, stored_texts
 from tests.support.processing import deliver_blob
 from tests.support.publishing import publish

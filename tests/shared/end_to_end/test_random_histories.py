@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from shared.atlas.entities import process_entity
-from shared.catalog.memory import MemoryCatalog
 from shared.openlineage.decoding import decode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
@@ -25,6 +24,7 @@ from tests.plugins.sample import Sample
 from tests.support.chaos import simulate_history
 from tests.support.events import event
 from tests.support.histories import HOST, MOUNTS, NOTEBOOK, history
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.runtime import Runtime
 
 DEATH = 0.004

@@ -14,7 +14,6 @@ import pytest
 
 from shared.bootstrap import assemble
 from shared.bootstrap_receiver import receiver_of
-from shared.catalog.memory import MemoryCatalog
 from shared.governance.checks.checking import DEMANDS, NOT_KNOWN, Result, check, exit_code
 from shared.governance.checks.findings import Facts, Verdict
 from shared.governance.rules_file import parse_policies
@@ -27,6 +26,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import stored_from_blob
 from tests.support.building import IDENTITY, Json, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publishing import publish
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)

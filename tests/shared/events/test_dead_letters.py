@@ -12,7 +12,6 @@ from azure.storage.blob import BlobServiceClient
 from shared.applications.partition import read_record
 from shared.applications.processor import ApplicationProcessor, FoldRequest
 from shared.applications.state import RunRecord
-from shared.catalog.memory import MemoryCatalog
 from shared.errors import WriteConflict
 from shared.events.dead_letters import DeadLetter, add_dead_letter, dead_letters, discard
 from shared.maintenance.replay import LetterOutcome, ReplayedLetter, replay_application, replay_dead_letters
@@ -27,6 +26,7 @@ from shared.sweeping.sweep import SweepOptions, sweep
 from tests.support.azurite import on_azurite
 from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import event, run_id, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import publish
 from throughline.local.azurite import Azurite

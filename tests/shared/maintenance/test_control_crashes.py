@@ -10,7 +10,6 @@ import pytest
 
 from shared.applications.processor import ApplicationProcessor
 from shared.applications.recompute import recompute
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import batches
 from shared.maintenance.removal import purge, retire, unseen_processes, unused_placeholders
 from shared.publishing.context import remove_placeholders
@@ -19,6 +18,7 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.crashes import Killed, KilledAtCall
 from tests.support.events import event, run_id, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import Clock, context_of, publish, publish_options
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shared.atlas.entities import AssetEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogUnavailable
 from shared.maintenance.publish_missing import import_processes
 from shared.openlineage.decoding import decode
@@ -19,6 +18,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import process_key
 from shared.translation.reference import translate_history
 from tests.support.events import write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publishing import context_of, post_and_settle, process_in, publish
 from tests.support.refusing_catalog import RefusingByName, refusal
 

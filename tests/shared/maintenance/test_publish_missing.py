@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from shared.atlas.entities import ProcessEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog, HeldAsset, HeldProcess
 from shared.errors import CatalogUnavailable, WriteConflict
 from shared.maintenance.publish_missing import (
@@ -22,6 +21,7 @@ from shared.records.publish_queue import hold_publishing, pause, read_queue, rel
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.other_catalogs import catalog_with_other_guids
 from tests.support.publishing import Clock, context_of, post_and_settle, publish, publish_options
 
@@ -87,7 +87,7 @@ def test_only_missing_processes_are_written_again() -> None:
     publish(storage, catalog, publish_options(clock))
     process_entities_before = dict(catalog.processes)
     for name in list(process_entities_before)[::7]:
-        del catalog.processes[name]
+        catalog.delete_process(name)
     backfill_result = publish_missing(context_of(storage, catalog, small(clock)))
     assert backfill_result.missing == backfill_result.published.written == len(list(process_entities_before)[::7])
     assert catalog.processes == process_entities_before

@@ -10,7 +10,6 @@ from shared.applications.processor import ApplicationProcessor
 from shared.atlas.entities import AssetEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.events.stored_runs import RunFilter
 from shared.maintenance.publish_missing import publish_all
@@ -22,6 +21,7 @@ from shared.records.waits import LONGEST_WAIT
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publishing import Clock, context_of, post_and_settle, publish, publish_options
 
 SCANNED = AssetEntity(

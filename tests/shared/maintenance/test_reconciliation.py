@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 from shared.atlas.entities import AssetEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, ProcessLinks
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.maintenance.reconciliation import move, placed_assets, reconcile_due
 from shared.publishing.context import PublishContext, PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.asset_resolution import PATH, ROOT, SET, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import Clock, context_of, publish
 
 TOO_LONG = CatalogRefused(status=414, code="", detail="the address is too long")

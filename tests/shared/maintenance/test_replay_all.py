@@ -10,7 +10,6 @@ import pytest
 from msgspec import structs
 
 from shared.applications.partition import whole
-from shared.catalog.memory import MemoryCatalog
 from shared.events.archive import Line, member_of
 from shared.events.dead_letters import dead_letters
 from shared.maintenance.publish_missing import publish_all
@@ -34,6 +33,7 @@ from tests.faults.generated_events import events_of
 from tests.faults.task_histories import with_tasks
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import Killed, Watched
 from tests.support.runtime import Runtime
 

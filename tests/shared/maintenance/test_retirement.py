@@ -7,10 +7,9 @@ import pytest
 
 from shared.applications.processor import ApplicationProcessor
 from shared.applications.recompute import recompute
-from shared.atlas.entities import AssetEntity, ProcessEntity
+from shared.atlas.entities import PROCESS_TYPE, AssetEntity, ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, batches
 from shared.errors import WriteConflict
 from shared.maintenance.removal import is_unseen, retire, unseen_processes, unused_placeholders
@@ -23,11 +22,14 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, CATALOG, PROCESSES, PUBLISH_QUEUE
 from tests.support.events import event, run_id, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publishing import Clock, UnreliableCatalog, context_of, post_and_settle, publish, publish_options
 
 OLD, NEW = "2026-01-10T10:00", "2026-11-20T10:00"
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
-SCANNED = AssetEntity(type="fs_path", qualified_name="file:///scanned", attributes=(("name", "S"), ("description", "")))
+SCANNED = AssetEntity(
+    type="fs_path", qualified_name="file:///scanned", attributes=(("name", "S"), ("path", "/scanned"))
+)
 
 
 def file(name: str) -> AssetKey:
@@ -174,7 +176,7 @@ def test_a_retirement_that_did_not_reach_the_publish_queue_is_repeated(storage: 
 def test_a_placeholder_that_a_process_of_others_uses_stays(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     copy = ProcessEntity(
-        type="copy",
+        type=PROCESS_TYPE,
         qualified_name="theirs",
         attributes=(("name", "copy"), ("description", ""), ("columnMapping", "")),
         inputs=(file("gone"),),

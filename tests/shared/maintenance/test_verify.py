@@ -8,7 +8,6 @@ import pytest
 
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
 from shared.maintenance.verify import verification
 from shared.maintenance.verify.findings import CHANGED, MEANINGS, Inconsistency, VerifyContext
@@ -20,6 +19,7 @@ from shared.storage_layout import process_key
 from tests.support.archiving import archive, archiving
 from tests.support.azurite import on_azurite
 from tests.support.damages import PLANTED, Planted, consistent_world
+from tests.support.memory_catalog import MemoryCatalog
 from throughline.local.catalog.server import CatalogServer
 
 

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor
 from shared.applications.rows import BlobCache
-from shared.catalog.memory import MemoryCatalog
 from shared.openlineage.decoding import Event
 from shared.openlineage.merging import fold, merge
 from shared.publishing.context import PublishOptions
@@ -25,6 +24,7 @@ from shared.storage_layout import EVENTS, stored_from_blob
 from shared.sweeping.sweep import SweepOptions, sweep
 from tests.support.events import event
 from tests.support.golden import FOLDERS, _events
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 

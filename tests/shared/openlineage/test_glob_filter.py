@@ -8,7 +8,6 @@ import pytest
 from shared.applications.processor import ApplicationProcessor
 from shared.applications.recompute import recompute
 from shared.bootstrap import assemble
-from shared.catalog.memory import MemoryCatalog
 from shared.errors import Misconfigured
 from shared.model import Asset
 from shared.openlineage.decoding import decode
@@ -19,6 +18,7 @@ from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import asset_names
 from tests.support.events import event, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import deliver_blob, post, settle
 from tests.support.publishing import publish
 from tests.support.receiving import receive

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from shared.catalog.memory import MemoryCatalog
 from shared.publishing.publisher import Publisher
 from shared.records.assets import all_assets
 from shared.records.ledger import ledger_entries
@@ -18,6 +17,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import PROCESSES, QUEUED_ASSET, asset_key
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.events import event
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
     Clock,
     Killed,
@@ -165,7 +165,7 @@ def test_a_data_set_that_was_put_off_is_read_again_by_a_publisher_that_knows_it(
     first.run(job("one", X, Y))
     second = Runtime(storage=first.storage, catalog=first.catalog)
     key = next(key for key, asset in first.catalog.assets.items() if asset.columns)
-    first.catalog.assets[key] = replace(first.catalog.assets[key], columns=())
+    first.catalog.describe_placeholder(replace(first.catalog.assets[key], columns=()), bare=True)
     late = second.assets.read(second.storage, [key])[key]
     second.assets.put(structs.replace(late, shown=""))
     second.assets.flush(second.storage)

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from shared.atlas.entities import LAST_RUN, PLACED, PROCESS_TYPE, AssetEntity, lasting_text, owned_by, owner_to_write
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog
 from shared.storage.memory import MemoryStorage
 from tests.support.building import Json, body, dataset, packed
 from tests.support.catalog_server import post
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.placeholder_columns import by_name, catalog_at, run
 from throughline.local.catalog.server import CatalogServer
 
@@ -96,7 +96,9 @@ def test_a_description_that_people_wrote_stays(fresh_catalog: CatalogServer) -> 
 
 def test_declarations_do_not_change_a_scanned_asset() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    scanned = AssetEntity(type=OUT[0], qualified_name=OUT[1], attributes=(("name", "totals"), ("description", "Mine.")))
+    scanned = AssetEntity(
+        type=OUT[0], qualified_name=OUT[1], attributes=(("name", "totals"), ("description", "Mine."), ("path", "/"))
+    )
     catalog.create_assets([scanned])
     run(storage, catalog, _copy(1, owner="team:sales", text="Totals."))
     assert catalog.assets[OUT] == scanned

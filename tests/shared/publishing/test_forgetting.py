@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from shared.publishing.publisher import Publisher
 from shared.reading.processes import recorded_processes
 from shared.records.ledger import MAX_STARTS
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import CATALOG, PROCESSES
 from tests.support.events import event, run_id, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
     Clock,
     Watched,

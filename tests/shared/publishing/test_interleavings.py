@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from shared.atlas.entities import process_entity
-from shared.catalog.memory import MemoryCatalog
 from shared.errors import Retry
 from shared.openlineage.decoding import decode
 from shared.storage.memory import MemoryStorage
 from shared.translation.reference import translate_history
 from tests.support.events import event, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import Clock, entries, fold, publish, publish_options
 
 SEEDS = 150

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset
 from shared.concurrency import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
@@ -18,6 +17,7 @@ from shared.records.ledger import ledger_entries
 from shared.records.states import LedgerState
 from shared.storage.memory import MemoryStorage
 from tests.support.events import write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import Clock, Killed, entries, fold, publish, publish_options, the_ledger
 
 BOUND = timedelta(seconds=100)
@@ -213,7 +213,8 @@ def test_a_lost_try_of_a_write_that_succeeded_delays_nothing_and_does_not_stay()
             return self.writes <= 2  # the first that is written; placing is the first call
 
         def land(self) -> None:
-            self.processes |= {process.qualified_name: process for process in self.lost}
+            ends = [key for process in self.lost for key in (*process.inputs, *process.outputs)]
+            super().write_processes(self.lost, self.find(ends))
 
     storage, options, clock = slow_world()
     catalog = Late()

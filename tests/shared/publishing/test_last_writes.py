@@ -7,12 +7,12 @@ from itertools import permutations
 import pytest
 
 from shared.atlas.entities import LAST_WRITE, AssetEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.publishing.publisher import Publisher
 from shared.records.assets import all_assets
 from shared.storage.memory import MemoryStorage
 from tests.support.building import Json, body, dataset, packed
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.placeholder_columns import X, Y, Z, publish_options, run, schema
 from tests.support.publish_world import context_of, fold
 
@@ -98,7 +98,9 @@ def test_a_write_that_failed_after_all_is_none() -> None:
 
 def test_a_scanned_asset_keeps_its_description() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    scanned = AssetEntity(type=OUT[0], qualified_name=OUT[1], attributes=(("name", "out"), ("description", "Mine.")))
+    scanned = AssetEntity(
+        type=OUT[0], qualified_name=OUT[1], attributes=(("name", "out"), ("description", "Mine."), ("path", "/"))
+    )
     catalog.create_assets([scanned])
     run(storage, catalog, _write("load", 0, 1))
     run(storage, catalog, _write("load", 5, 2, X, Y))

@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from shared.records import cells
 from shared.records.assets import all_assets, read_assets
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import ASSETS, CONTENTS, PROCESSES
 from tests.support.building import body, dataset, packed
 from tests.support.events import write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.placeholder_columns import schema
 from tests.support.publish_world import Clock, entries, fold, publish, publish_options
 

@@ -8,7 +8,6 @@ import pytest
 
 from shared.atlas.columns import column_entities
 from shared.atlas.entities import AssetEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused
 from shared.maintenance.removal import purge
@@ -16,6 +15,7 @@ from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.building import body, dataset, packed
 from tests.support.catalog_server import search
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.placeholder_columns import (
     FOLDER,
     TABLE,

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
-from shared.catalog.memory import MemoryCatalog
-from shared.catalog.port import AssetKey
+from shared.catalog.port import AssetKey, HeldAsset
 from shared.concurrency import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.publisher import Publisher
@@ -18,6 +17,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Lease
 from shared.storage_layout import CATALOG, CONTENTS, PROCESSES, digest_of
 from tests.support.events import event, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
     Clock,
     UnreliableCatalog,
@@ -132,7 +132,9 @@ def test_a_newer_application_supersedes_the_older_one_after_its_quiet_time() -> 
 
 def test_an_existing_asset_is_used_and_not_changed() -> None:
     storage, catalog = MemoryStorage(), UnreliableCatalog()
-    scanned = AssetEntity(type="fs_path", qualified_name="file:///a", attributes=(("name", "Customers"),))
+    scanned = AssetEntity(
+        type="fs_path", qualified_name="file:///a", attributes=(("name", "Customers"), ("path", "/a"))
+    )
     catalog.create_assets([scanned])
     fold(storage, *write("a", "app1", "10:00", "/a"))
     publish(storage, catalog, publish_options(Clock()))
@@ -157,7 +159,7 @@ def test_a_process_queued_again_during_its_write_is_published_again() -> None:
 
 def test_a_catalog_without_access_is_not_called_again_and_refuses_no_process() -> None:
     class Closed(UnreliableCatalog):
-        def find(self, keys: object) -> dict[AssetKey, str]:  # noqa: ARG002 - it looks at nothing
+        def look_up(self, keys: object) -> dict[AssetKey, HeldAsset]:  # noqa: ARG002 - it looks at nothing
             self.calls += 1
             raise CatalogRefused(status=403, code="", detail="no role")
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from shared.applications.partition import read_state
-from shared.catalog.memory import MemoryCatalog
 from shared.publishing.headers import PATIENCE
 from shared.publishing.planning import read_process
 from shared.publishing.publisher import Publisher
@@ -14,6 +13,7 @@ from shared.records.publish_queue import PROCESS_KIND, Mark, leave_marks, read_q
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, PROCESSES, process_key
 from tests.support.events import run_id, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
     Clock,
     Killed,

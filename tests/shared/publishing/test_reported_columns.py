@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from shared.atlas.entities import AssetEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.context import PublishOptions
@@ -19,6 +18,7 @@ from shared.records.publish_queue import enqueue
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import PROCESSES, QUEUED_ASSET, asset_key
 from tests.support.building import body, dataset, packed
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.placeholder_columns import (
     TABLE,
     Columns,
@@ -113,7 +113,7 @@ def test_columns_that_no_run_reported_are_kept() -> None:
     (storage, clock), catalog = world(), MemoryCatalog()
     settle(storage, [job("one")])
     publish(storage, catalog, options(clock))
-    catalog.assets[SOURCE] = replace(catalog.assets[SOURCE], columns=(X,))
+    catalog.describe_placeholder(replace(catalog.assets[SOURCE], columns=(X,)))
     enqueue(storage, [MARK])
     publish(storage, catalog, options(clock))
     assert columns(catalog) == (X,)
@@ -198,7 +198,8 @@ def test_a_placeholder_that_was_recreated_by_others_is_described_again() -> None
     settle(storage, [job("one", (X,)), job("other", app="other")])
     publish(storage, catalog, options(clock))
     bare_asset = replace(catalog.assets[SOURCE], columns=())
-    catalog.remove([read_assets(storage, [SOURCE])[SOURCE].guid])
+    guid = read_assets(storage, [SOURCE])[SOURCE].guid
+    catalog.remove([guid, *catalog.placeholders([SOURCE])[SOURCE].parts])
     catalog.create_assets([bare_asset])
     clock.at += timedelta(days=1)
     settle(storage, [job("third", app="third")])

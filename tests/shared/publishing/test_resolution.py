@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.atlas.entities import AssetEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogRefused
 from shared.maintenance.reconciliation import move, placed_assets, reconcile_due, remove_left
@@ -17,6 +16,7 @@ from shared.publishing.context import PublishOptions, ResolutionOptions
 from shared.publishing.resolution import Lookup
 from shared.storage.memory import MemoryStorage
 from tests.support.asset_resolution import OUT, PATH, ROOT, SET, A, B, Counting, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import context_of, publish
 
 

@@ -9,11 +9,11 @@ import pytest
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog, batches
 from shared.maintenance.reconciliation import move, placed_assets, remove_left
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import context_of, publish
 from tests.support.scanned import FORMS, Scanned, scanned
 from tests.support.scanned_jobs import jobs, settle_all

@@ -9,7 +9,6 @@ import pytest
 from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, Catalog, HeldAsset
 from shared.errors import CatalogRefused
 from shared.publishing.shadow import HeldBack, Shadow, ShadowAction, counted, held_back, leave_shadow_mode
@@ -19,6 +18,7 @@ from shared.records.publish_queue import read_queue
 from shared.records.states import LedgerState
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
     Clock,
     UnreliableCatalog,

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from shared.atlas.entities import ProcessEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.bench.replay import Replay, families
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import entries, fold, publish
 
 SCENARIOS = {"spark35-ol1.53/customer_merge", "spark35-ol1.53/customer_master"}

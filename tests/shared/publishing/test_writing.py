@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, HeldAsset, Node
 from shared.errors import CatalogUnavailable
 from shared.publishing.context import PublishOptions
@@ -15,6 +14,7 @@ from shared.records.publish_queue import read_queue
 from shared.records.states import QueueState
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import Clock, entries, fold, publish, publish_options
 from tests.support.refusing_catalog import RefusingByName, refusal
 
@@ -138,7 +138,8 @@ def test_processes_that_the_answer_leaves_out_are_sent_again(taken_count: int) -
 def test_assets_that_the_answer_leaves_out_delay_only_their_own_processes() -> None:
     class Partial(RefusingByName):
         def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
-            return super().create_assets([asset for asset in assets if not asset.qualified_name.endswith("/bad")])
+            taken = [asset for asset in assets if not asset.qualified_name.endswith("/bad")]
+            return super().create_assets(taken) if taken else {}
 
     storage, catalog = MemoryStorage(), Partial()
     jobs(storage, 9, "/bad")
@@ -233,7 +234,7 @@ def test_on_another_catalog_all_assets_are_looked_up_again_without_halved_calls(
         fold(storage, *write(f"s{number}", f"app2{number}", "11:00", "/more", sink=f"/out{number}"))
     other = RefusingByName()
     for number in range(5):  # its guids are others
-        other.create_assets([AssetEntity(type="x", qualified_name=str(number), attributes=(("name", "x"),))])
+        other.create_assets([AssetEntity(type="hive_table", qualified_name=str(number), attributes=(("name", "x"),))])
     counts = publish(storage, other, publish_options(clock))
     assert (counts.written, counts.refused) == (PROCESSES, 0)
     assert other.sizes == [PROCESSES, PROCESSES]
@@ -307,7 +308,7 @@ def test_placeholders_that_differ_after_a_lost_answer_are_described() -> None:
     publish(storage, catalog, publish_options(clock))
     key = ("fs_path", "file:///out7")
     expected = catalog.assets[key]
-    catalog.assets[key] = replace(expected, columns=(("late", "int"),))
+    MemoryCatalog.describe_placeholder(catalog, replace(expected, columns=(("late", "int"),)))
     clock.at += timedelta(minutes=1)
     publish(storage, catalog, publish_options(clock))
     assert (catalog.compared, catalog.described) == (1, 1)

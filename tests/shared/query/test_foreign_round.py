@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 import pytest
 
 from shared.atlas.entities import AssetEntity, ProcessEntity
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import AssetKey, ForeignProcess, ProcessLinks
 from shared.errors import CatalogUnavailable
 from shared.foreign import POSITION, foreign_lineage
@@ -29,7 +28,8 @@ from tests.plugins.atlas import V2
 from tests.shared.catalog.test_contract import over
 from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
-from tests.support.foreign import WORKSPACE, plant, plant_reports
+from tests.support.foreign import TYPES, WORKSPACE, plant, plant_reports
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import Clock, publish, publish_options
 
@@ -68,6 +68,7 @@ class World:
 
     def __init__(self, depth: int = 2) -> None:
         self.storage, self.catalog, self.clock, self.depth = MemoryStorage(), CalledCatalog(), Clock(), depth
+        self.catalog.define(TYPES)
 
     @property
     def options(self) -> PublishOptions:
@@ -184,7 +185,7 @@ def test_a_new_report_is_found_by_search_and_a_new_table_at_once(world: World) -
 
 
 def test_a_deleted_report_leaves_within_a_day(world: World) -> None:
-    world.catalog.delete_process(f"{REPORT}#process")
+    world.catalog.remove(list(world.catalog.find([("powerbi_report_process", f"{REPORT}#process")]).values()))
     world.round(6)
     assert world.foreign() == ["Sales by month"]
     world.round(24 * 60)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from shared.errors import StorageUnavailable
 from shared.lineage.document import Health, LineageDocument, decoded, encoded
 from shared.publishing.context import PublishOptions
@@ -19,6 +18,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, DAILY, NEWEST, PARTS, PROCESSES, PUBLISHED, day_of_document
 from tests.support.building import IDENTITY, START, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import Clock, publish, publish_options
 

@@ -2,13 +2,13 @@
 
 from datetime import datetime, timedelta
 
-from shared.catalog.memory import MemoryCatalog
 from shared.lineage.document import Health, Kind, LineageDocument
 from shared.lineage.graph import unknown_columns
 from shared.query.recorded_document import document_of_record
 from shared.storage.memory import MemoryStorage
 from tests.support.building import IDENTITY, START, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import Clock, publish, publish_options
 from tests.support.scanned import scanned

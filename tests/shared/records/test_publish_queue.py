@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from shared.catalog.memory import MemoryCatalog
 from shared.publishing.context import Published, PublishOptions
 from shared.publishing.settling import Settled, Settler
 from shared.records.publish_queue import (
@@ -24,6 +23,7 @@ from shared.records.publish_queue import (
 )
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import PUBLISH_QUEUE, QUEUED_ASSET
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import context_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -13,7 +13,6 @@ import pytest
 
 from shared.applications.processor import ApplicationProcessor
 from shared.applications.rows import run_of
-from shared.catalog.memory import MemoryCatalog
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.events.dead_letters import dead_letters, discard
 from shared.maintenance.replay import replay_dead_letters
@@ -28,6 +27,7 @@ from tests.support.chaos import EPOCH, simulate_history
 from tests.support.dead_letters import replace_blob
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive

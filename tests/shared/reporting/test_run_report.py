@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from shared.events.archive import ArchiveMissing
 from shared.events.stored_runs import RunFilter
 from shared.reading.reader import wanted_events
@@ -19,6 +18,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS
 from tests.support.damages import consistent_world
 from tests.support.events import event, run_id, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import Watched, post
 from tests.support.refusing_catalog import RefusingByName, refusal
 from tests.support.runtime import Runtime

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from shared.events.dead_letters import dead_letters, discard
 from shared.maintenance.publish_missing import publish_all
 from shared.publishing.shadow import Shadow
@@ -19,6 +18,7 @@ from shared.sweeping.sweep import SweepOptions, sweep
 from tests.support.building import body, packed
 from tests.support.damages import PLANTED, consistent_world
 from tests.support.events import event, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import Killed, Watched, post, settle
 from tests.support.publishing import context_of
 from tests.support.runtime import Runtime

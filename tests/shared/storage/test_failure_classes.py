@@ -16,6 +16,7 @@ from azure.storage.blob import BlobServiceClient
 from shared.bootstrap_receiver import receiver_storage
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import CredentialToken, RetryPolicy, StaticToken, SteadyAtlasClient
+from shared.catalog.port import AssetKey, HeldAsset
 from shared.errors import (
     CatalogRefused,
     CatalogUnavailable,
@@ -372,7 +373,7 @@ def _refused_all(storage: MemoryStorage, clock: Clock) -> list[float]:
 
 def test_a_catalog_that_requests_an_hour_is_not_called_for_an_hour() -> None:
     class RequestsAnHour(UnreliableCatalog):
-        def find(self, *_: object) -> dict[tuple[str, str], str]:
+        def look_up(self, *_: object) -> dict[AssetKey, HeldAsset]:
             self.calls += 1
             raise CatalogUnavailable("429", after=3600)
 

@@ -18,7 +18,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
 from shared.catalog.port import Catalog
 from shared.errors import CatalogRefused, CatalogUnavailable, Refused, StorageUnavailable
 from shared.maintenance.reconciliation import reconcile_due
@@ -44,6 +43,7 @@ from shared.telemetry.port import (
 )
 from tests.support.dead_letters import replace_blob
 from tests.support.events import event, run_id, write
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import deliver_blob
 from tests.support.publishing import context_of, publish
 from tests.support.receiving import receive, receive_batch

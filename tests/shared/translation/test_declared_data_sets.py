@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from shared.catalog.memory import MemoryCatalog
 from shared.model import Process
 from shared.openlineage.decoding import decode
 from shared.storage.memory import MemoryStorage
 from shared.translation.reference import translate_history
 from tests.support.building import IDENTITY, Json, packed, source
 from tests.support.building import lineage as columns_of
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
 from tests.support.publishing import Clock, publish, publish_options
 

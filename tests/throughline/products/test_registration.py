@@ -7,10 +7,10 @@ from typing import Any
 
 from shared.atlas.columns import column_name, column_rule
 from shared.atlas.entities import AssetEntity
-from shared.catalog.memory import MemoryTerms
 from shared.classifying.attached import AttachedKind, Mark, attached, note_attached
 from tests.support.building import body, dataset, packed
 from tests.support.cli import Parts
+from tests.support.memory_catalog import MemoryTerms
 from tests.support.placeholder_columns import FOLDER, copy_run, schema
 from tests.support.processing import post, settle
 from tests.support.publishing import publish

@@ -112,7 +112,7 @@ class Request:
                 stored = None if name is None else self._store.named(entity.type.subs, str(name))
             if stored is None:
                 twin = entity if name is None else twins.setdefault((entity.type.name, str(name)), entity)
-                entity.guid = twin.guid or str(uuid.uuid4())
+                entity.guid = twin.guid or self._store.new_guid(entity.type.name, str(name))
                 continue
             if stored.type not in entity.type.subs:
                 raise CatalogError(Fault.TYPE_MISMATCH, stored.type, entity.type.name)

@@ -89,7 +89,7 @@ class Store:
         self._file = None if path == MEMORY else _open(path)
         if self._file is not None:
             self._load(self._file)
-        self._index()
+        self.index()
 
     def close(self) -> None:
         """Let the data go."""
@@ -109,7 +109,7 @@ class Store:
                     self._rows(table).pop(key, None)
                 else:
                     self._rows(table)[key] = value
-            self._index()
+            self.index()
             raise
 
     def named(self, types: Iterable[str], qualified_name: str) -> Entity | None:
@@ -121,6 +121,10 @@ class Store:
         """Return the relationships of an entity (those of one type, if it is named), deleted or not, oldest first."""
         edges = (self.edges[edge_guid] for edge_guid in self._edges_of.get(guid, ()))
         return sorted((e for e in edges if relationship in {"", e.relationship}), key=lambda edge: edge.number)
+
+    def new_guid(self, type_name: str, qualified_name: str) -> str:  # noqa: ARG002 - for stores that number theirs
+        """Return the guid of a new entity of this type and name."""
+        return str(uuid.uuid4())
 
     def put_typedef(self, typedef: Json) -> None:
         """Store a type definition, new or changed."""
@@ -170,7 +174,7 @@ class Store:
             for table in ("edges", "entities", *(["typedefs"] if types else [])):
                 for key in list(self._rows(table)):
                     self._put(table, key, None)
-        self._index()
+        self.index()
 
     def _rows(self, table: str) -> dict[str, Any]:
         rows: dict[str, Any] = getattr(self, table)
@@ -184,7 +188,7 @@ class Store:
         else:
             rows[key] = value
 
-    def _index(self) -> None:
+    def index(self) -> None:
         """Make the indexes of all that is in memory."""
         self._guids = {
             (entity.type, entity.qualified_name): entity.guid

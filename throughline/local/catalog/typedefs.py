@@ -5,6 +5,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from throughline.local.catalog.errors import CatalogError, Fault
@@ -71,20 +72,15 @@ class Typedefs:
 
     def __init__(self, store: Store, *, plain: bool) -> None:
         self._store = store
-        self._builtin = {typedef["name"]: typedef for typedef in (plain_typedefs() if plain else builtin_typedefs())}
+        self._plain = plain
         self.reload()
 
     def reload(self) -> None:
         """Take over the definitions of the store."""
-        self.by_name = self._builtin | self._store.typedefs
-        entities = {name: typedef for name, typedef in self.by_name.items() if typedef["category"] == "ENTITY"}
-        supers = {name: _ancestors(entities, name) for name in entities}
-        relations: dict[str, list[Relation]] = {}
-        for typedef in self.by_name.values():
-            if typedef["category"] == "RELATIONSHIP":
-                for relation in _relations_of(typedef):
-                    relations.setdefault(relation.type_name, []).append(relation)
-        self._types = {name: _entity_type(name, entities, supers, relations) for name in entities}
+        self.by_name, self._types = _builtin(plain=self._plain)
+        if self._store.typedefs:
+            self.by_name = {**self.by_name, **self._store.typedefs}
+            self._types = _resolved(self.by_name)
 
     # -- reading
 
@@ -166,7 +162,7 @@ class Typedefs:
 
     def _save(self, typedefs: dict[str, Json]) -> Json:
         for typedef in typedefs.values():
-            self._check(typedef, self.by_name | typedefs)
+            self._check(typedef, {**self.by_name, **typedefs})
         for typedef in typedefs.values():
             self._store.put_typedef(typedef)
         self.reload()
@@ -196,6 +192,25 @@ class Typedefs:
             "description": typedef.get("description") or typedef["name"],
             "typeVersion": typedef.get("typeVersion") or "1.0",
         }
+
+
+@cache
+def _builtin(*, plain: bool) -> tuple[Mapping[str, Json], Mapping[str, EntityType]]:
+    """The built-in definitions and entity types by name, the same for all catalogs of a process."""
+    by_name = {typedef["name"]: typedef for typedef in (plain_typedefs() if plain else builtin_typedefs())}
+    return by_name, _resolved(by_name)
+
+
+def _resolved(by_name: Mapping[str, Json]) -> dict[str, EntityType]:
+    """The entity types of these definitions, with what they inherit."""
+    entities = {name: typedef for name, typedef in by_name.items() if typedef["category"] == "ENTITY"}
+    supers = {name: _ancestors(entities, name) for name in entities}
+    relations: dict[str, list[Relation]] = {}
+    for typedef in by_name.values():
+        if typedef["category"] == "RELATIONSHIP":
+            for relation in _relations_of(typedef):
+                relations.setdefault(relation.type_name, []).append(relation)
+    return {name: _entity_type(name, entities, supers, relations) for name in entities}
 
 
 def _definitions(payload: Any) -> Iterator[tuple[str, Json]]:

@@ -9,7 +9,6 @@ from shared.applications.processor import ApplicationProcessor
 from shared.atlas.entities import LAST_RUN
 from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
-from shared.catalog.memory import MemoryCatalog
 from shared.maintenance.verify.findings import VerifyContext
 from shared.maintenance.verify.verification import verify
 from shared.openlineage.decoding import Event, decode
@@ -21,6 +20,7 @@ from shared.storage_layout import EVENTS
 from shared.translation.aggregate import describe_run
 from shared.translation.run.facts import facts_of
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, process, source
+from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import deliver_blob
 from tests.support.publishing import publish
 from tests.support.receiving import receive

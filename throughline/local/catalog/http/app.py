@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 
 from throughline.local.catalog.errors import CatalogError, Fault
-from throughline.local.catalog.http.verbs import NOTHING, PURVIEW, VERBS, Call, Catalog, Verb, run
+from throughline.local.catalog.http.verbs import NOTHING, PURVIEW, VERBS, Call, Catalog, Verb, run, verbs_by_path
 from throughline.local.catalog.purview import OWNER
 
 # As on real servers, Atlas' own root accepts basic credentials too; Purview's accepts bearer tokens only.
@@ -90,9 +90,7 @@ class CatalogApp:
         self.catalog.store.close()
 
     def _v2_routes(self, *, basic: bool) -> list[Route]:
-        # `entity/bulk` before `entity/{place}`: the first route that fits is taken.
-        verbs = sorted(VERBS, key=lambda verb: [part.startswith("{") for part in verb.path.split("/")])
-        return [self._route(verb, "/v2", basic=basic) for verb in verbs]
+        return [self._route(verb, "/v2", basic=basic) for verb in verbs_by_path()]
 
     def _route(self, verb: Verb, prefix: str, *, basic: bool = False) -> Route:
         async def endpoint(request: Request) -> Response:

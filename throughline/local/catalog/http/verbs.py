@@ -317,6 +317,12 @@ VERBS = (
     Verb("POST", "search/basic", lambda catalog, call: search(catalog.store, catalog.typedefs, call.fields)),
 )
 
+
+def verbs_by_path() -> list[Verb]:
+    """Return the verbs in the order to look a path up: `entity/bulk` before `entity/{place}`, the first that fits."""
+    return sorted(VERBS, key=lambda verb: [part.startswith("{") for part in verb.path.split("/")])
+
+
 PURVIEW = (
     *(
         Verb("POST", path, lambda catalog, call: query(catalog.store.entities.values(), call.fields))
