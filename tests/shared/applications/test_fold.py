@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.applications import fold as fold_module
 from shared.applications.fold import CLOSED, fold
 from shared.applications.state import (
     MAX_BATCHES,
@@ -234,8 +235,37 @@ def test_events_that_cannot_be_merged_are_dead_and_harm_no_other_run() -> None:
     runs = {bad: _input(None), good: _input(None, _copy("COMPLETE", "10:00:00", run="good"))}
     runs[bad] = RunInput(references=("20261121T100000000000Z|COMPLETE|0|x",))
     result = fold(application, ApplicationState(), runs)
-    assert result.records[bad].verdict is State.DEAD
+    assert (result.records[bad].verdict, result.records[bad].reason) == (State.DEAD, "none of its events can be used")
+    assert (result.records[good].verdict, result.records[good].reason) == (State.CONTRIBUTED, "")
+
+
+@pytest.mark.parametrize("step", ["merge_run", "batch_of", "merge_plan", "translate"])
+def test_what_raises_at_one_run_is_its_dead_letter_and_harms_no_other(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a step meets in a run that it was not made for."""
+    real = getattr(fold_module, step)
+
+    def fail(content: Any, *arguments: Any, **options: Any) -> Any:
+        own_events = content if isinstance(content, tuple) else [content]
+        if own_events and own_events[0].run_id == run_id("bad"):
+            raise ValueError("by chance")
+        return real(content, *arguments, **options)
+
+    monkeypatch.setattr(fold_module, step, fail)
+    bad, good, plan = run_id("bad"), run_id("good"), _plan("10:00:00")
+    batch = event("bad", "COMPLETE", "10:00:00", inputs=["/c"], streaming=True, **_BELOW)
+    runs = {bad: _input(None, _copy("COMPLETE", "10:00:00", run="bad", source="/c"))}
+    if step == "merge_plan":
+        runs[plan.run_id] = RunInput(references=(stored(plan, digest_of(b"plan")).reference,), events=(plan,))
+    elif step == "translate":
+        runs[bad] = _input(None, batch)
+    runs[good] = _input(None, _copy("COMPLETE", "11:00:00", run="good"))
+    result = fold(run_id("app"), ApplicationState(), runs)
+    assert (result.records[bad].verdict, result.records[bad].reason) == (State.DEAD, "ValueError: by chance")
+    assert list(result.errors) == [bad]
     assert result.records[good].verdict is State.CONTRIBUTED
+    assert bad not in result.state.batches
 
 
 def test_a_run_that_can_be_used_no_more_withdraws_its_lineage_but_not_what_it_says_of_its_application() -> None:
@@ -357,6 +387,7 @@ def test_facts_of_a_run_that_belongs_elsewhere_go_and_those_of_others_stay() -> 
     assert second.state.facts == first.records[run_id("stays")].facts
     assert second.state.facts != first.state.facts
     assert second.state.stale == (run_id("stays"),)
+    assert (second.records[run_id("moved")].verdict, second.errors) == (State.SKIPPED, {})
 
 
 def _plan(time: str, run: str = "plan", *, failed: bool = False, columns: str = "y", sink: str = "/b") -> Event:
