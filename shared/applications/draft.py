@@ -100,7 +100,7 @@ class Draft:
                 self.changed_assets.add(key)
 
     def note_content(self, digest: str, process: Process, run: MergedRun, facts: RunFacts, ends: int) -> None:
-        """Put in a content to which a run contributes, of which so many listeners have told the end."""
+        """Put in a content to which a run contributes. `ends`: how many listeners reported the end of that run."""
         content = self.contents.get(digest) or Content(process=process)
         self.contents[digest] = content.supported(run.run_id, Span(first=run.first, last=run.last))
         key = process_key(process.qualified_name)

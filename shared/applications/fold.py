@@ -149,8 +149,8 @@ def fold(
 @dataclass(slots=True, kw_only=True)
 class _Fold:
     """The steps of one fold, and what they share. `executions`: what tells the runs' executions apart; `joined`: by run
-    of a plan, the run with which the plan counts; `closed_out`: runs whose plan, or whose listener's run, was closed
-    before they came, and when.
+    of a plan, the run with which the plan counts; `joined_runs`: all of these; `closed_out`: runs whose plan, or whose
+    listener's run, was closed before they came, and when.
     """
 
     runs: Mapping[str, RunInput]
@@ -158,6 +158,7 @@ class _Fold:
     all_records: AllRecords
     executions: dict[str, Execution] = field(default_factory=dict)
     joined: dict[str, str] = field(default_factory=dict)
+    joined_runs: frozenset[str] = frozenset()
     closed_out: dict[str, datetime] = field(default_factory=dict)
     errors: dict[str, Exception] = field(default_factory=dict)
 
@@ -197,6 +198,7 @@ class _Fold:
                 merged[run_id] = merge_plan(merged[run_id], merged.pop(plan))
             except UNUSABLE as error:
                 self.errors[run_id] = error
+        self.joined_runs = frozenset(self.joined.values())
         return {run_id: run for run_id, run in merged.items() if run_id not in self.closed_out}
 
     def facts(self, own_facts: dict[str, ApplicationFacts]) -> ApplicationFacts:
@@ -335,10 +337,10 @@ class _Fold:
         )
 
     def _ends(self, run_id: str) -> int:
-        """How many of the two listeners have told the end of a run."""
+        """How many of the two listeners reported the end of a run: OpenLineage's, and the plan listener."""
         bodies = [event.body for event in self.runs[run_id].events if event.type in ENDS and event.body]
         with_plan = {bool(body.run.facets and body.run.facets.plan) for body in bodies}
-        return len(with_plan | ({True} if run_id in self.joined.values() else set()))
+        return len(with_plan | ({True} if run_id in self.joined_runs else set()))
 
 
 def _own_times(

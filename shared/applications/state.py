@@ -130,8 +130,8 @@ class ExecutionEnd(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LatestRun(msgspec.Struct, frozen=True, array_like=True):
-    """The last run that contributed to a process: when, its id, its facts for people, and how many of the two listeners
-    have told its end (`ends`): OpenLineage's, and the plan listener.
+    """The last run that contributed to a process: when, its id, and its facts for people. `ends`: how many of the two
+    listeners reported its end: OpenLineage's, and the plan listener.
     """
 
     time: datetime

@@ -181,8 +181,8 @@ class Plan:
     its application and facts in `latest`; `began`: when planning began (nanoseconds of the clock); `imported`: whether
     it comes from the lake; `was_interrupted`: an earlier write has begun, and its result is unknown; `was_sent`: a call
     with it was refused, which may have written it all the same; `repeats`: it is written once more because an older
-    call may have replaced it; `awaits`: until when a change is put off, since only one of the two listeners has told
-    the end of its last run.
+    call may have replaced it; `awaits`: until when a change is put off, because only one of the two
+    listeners reported the end of its last run.
     """
 
     queue_entry: QueueEntry
