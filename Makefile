@@ -39,7 +39,7 @@ up: $(READY) ## Keep the local world running, and print the Spark settings that 
 	@$(BIN)/throughline up $(if $(FUNC),--func) $(ARGS)
 
 atlas: $(READY) ## Run a real Apache Atlas (DELETES=hard: what is deleted goes), empty, until Ctrl-C
-	@$(BIN)/python -m throughline.local.atlas $(if $(DELETES),--deletes $(DELETES)) $(ARGS)
+	@$(BIN)/python -m tests.support.real_atlas $(if $(DELETES),--deletes $(DELETES)) $(ARGS)
 
 atlas-contract: $(READY) ## Hold the catalog's contract to a real Apache Atlas, with soft and with hard deletes
 	$(BIN)/pytest --atlas --timeout 3600 -m contract -k atlas- $(ARGS)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.real_atlas import lacking
 from throughline.local.atlas import AtlasServer
 from throughline.local.atlas.configuration import configure
 from throughline.local.atlas.install import Installed
-from throughline.local.atlas.model import base_model, lacking
+from throughline.local.atlas.model import base_model
 from throughline.local.atlas.server import alone, ports
 from throughline.local.catalog.types import builtin_typedefs
 from throughline.local.errors import LocalError

@@ -14,6 +14,7 @@ import pytest
 import requests
 from requests.auth import HTTPBasicAuth
 
+from tests.support.real_atlas import add_types
 from throughline.local.atlas import PASSWORD, USER, AtlasServer
 from throughline.local.catalog.server import CatalogServer
 
@@ -87,7 +88,7 @@ def served(catalog_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
     if server_kind == "atlas":
         home: Path = tmp_path_factory.mktemp("atlas")
         with AtlasServer(home=home / "home", deletes=deletes) as atlas:
-            atlas.add_types()
+            add_types(atlas)
             yield V2(url=atlas.url, user=USER, password=PASSWORD, soft=soft, real=True)
     elif server_kind == "local":
         with CatalogServer(deletes=deletes) as server:

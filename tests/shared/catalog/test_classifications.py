@@ -37,8 +37,8 @@ def both(served: V2 | None) -> Iterator[tuple[Catalog, Classifications]]:
 
 
 def _define(served: V2) -> None:
-    headers = served.call("GET types/typedefs/headers").json()
-    names = {header["name"] for header in headers}
+    groups = served.call("GET types/typedefs").json().values()
+    names = {typedef["name"] for typedefs in groups for typedef in typedefs}
     definitions = [{"name": name, "superTypes": [], "attributeDefs": []} for name in (PII, THEIRS) if name not in names]
     if definitions:
         served.call("POST types/typedefs", {"classificationDefs": definitions}).raise_for_status()

@@ -1,6 +1,6 @@
 """A real Apache Atlas for one machine: its pinned installation, and a launcher that leaves nothing behind.
 
-`python -m throughline.local.atlas` runs one by itself; docs/reference/apache-atlas.md says how it answers.
+docs/reference/apache-atlas.md says how it answers.
 """
 
 from throughline.local.atlas.install import install

@@ -1,4 +1,4 @@
-"""The base model that Atlas starts with, and the local catalog's types that it lacks then.
+"""The base model that Atlas starts with.
 
 The archive has no model. The types that Atlas itself needs are defined here; the base types are the local catalog's, so
 that both have the same ones.
@@ -7,7 +7,7 @@ that both have the same ones.
 from collections.abc import Iterable
 from typing import Any
 
-from throughline.local.catalog.types import attribute_def, builtin_typedefs, plain_typedefs
+from throughline.local.catalog.types import attribute_def, plain_typedefs
 
 Json = dict[str, Any]
 
@@ -37,7 +37,7 @@ _KINDS = {"ENTITY": "entityDefs", "RELATIONSHIP": "relationshipDefs"}
 
 def base_model() -> Json:
     """Return the types that Atlas starts with, in the form of a model file."""
-    grouped = _grouped(plain_typedefs())
+    base = grouped(plain_typedefs())
     internal = [
         {
             "name": name,
@@ -54,16 +54,11 @@ def base_model() -> Json:
         "serviceType": "atlas_core",
         "elementDefs": [{"value": value, "ordinal": ordinal} for ordinal, value in enumerate(_OPERATIONS)],
     }
-    return grouped | {"enumDefs": [operations], "entityDefs": [*internal, *grouped["entityDefs"]]}
+    return base | {"enumDefs": [operations], "entityDefs": [*internal, *base["entityDefs"]]}
 
 
-def lacking(names: Iterable[str]) -> Json:
-    """Return the types of the local catalog that are not among these, as the body of one call that creates them."""
-    existing_names = frozenset(names)
-    return _grouped(typedef for typedef in builtin_typedefs() if typedef["name"] not in existing_names)
-
-
-def _grouped(typedefs: Iterable[Json]) -> Json:
+def grouped(typedefs: Iterable[Json]) -> Json:
+    """Return type definitions by kind, as Atlas reads them."""
     types_by_kind: dict[str, list[Json]] = {kind: [] for kind in _KINDS.values()}
     for typedef in typedefs:
         plain = {key: value for key, value in typedef.items() if key not in _STAMPS}

@@ -9,13 +9,11 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Self
-
-import requests
+from typing import Self
 
 from throughline.local.atlas.configuration import LOG, configure
 from throughline.local.atlas.install import install
-from throughline.local.atlas.model import base_model, lacking
+from throughline.local.atlas.model import base_model
 from throughline.local.errors import LocalError
 from throughline.local.process.answering import answer_of
 from throughline.local.process.leashed import Leashed
@@ -30,7 +28,6 @@ USUAL_PORT = 21000
 
 _HOME = BUILD / "atlas-data"
 _START_SECONDS = 300
-_CALL_SECONDS = 60
 
 
 class AtlasServer:
@@ -106,23 +103,6 @@ class AtlasServer:
     def wait(self) -> int:
         """Wait until it ends by itself, which it should not; return its exit code."""
         return self._child.wait() or 0
-
-    def add_types(self) -> int:
-        """Create the local catalog's built-in types that this Atlas lacks; return their number. Raises LocalError."""
-        headers = self._call("GET", "types/typedefs/headers")
-        missing = lacking(header["name"] for header in headers)
-        count = sum(map(len, missing.values()))
-        if count:
-            self._call("POST", "types/typedefs", missing)
-        return count
-
-    def _call(self, method: str, path: str, body: Any = None) -> Any:
-        answer = requests.request(
-            method, f"{self.endpoint}/{path}", auth=(USER, PASSWORD), json=body, timeout=_CALL_SECONDS
-        )
-        if not answer.ok:
-            raise LocalError(f"Atlas answered {answer.status_code} to {method} {path}: {answer.text[:1000]}")
-        return answer.json()
 
     def _active(self) -> bool:
         seconds = time.monotonic() - self._began
