@@ -18,6 +18,7 @@ from tests.capture.plans import packed, unpacked
 from tests.capture.scenario import GOLDEN, PROJECT, Scenario, Versions
 from tests.capture.scrub import ROOT, LeakError, Machine, scrub
 from tests.capture.systems import System, SystemsError, system
+from tests.support.spark_events import file_configuration
 from throughline.local.process.leashed import Leashed
 from throughline.local.spark.failure import explain_failure
 from throughline.local.spark.job import (
@@ -26,7 +27,6 @@ from throughline.local.spark.job import (
     SMALL_SESSION,
     JobResult,
     SparkJob,
-    file_configuration,
     listener_configuration,
 )
 from throughline.local.toolchain.interpreter import Interpreter, InterpreterError, made_for

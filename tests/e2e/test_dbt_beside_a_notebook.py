@@ -20,7 +20,8 @@ from shared.translation.run.datasets import Place, quality_results
 from tests.capture.scenarios._dbt import dbt, write_project
 from tests.capture.systems import pythons
 from tests.capture.systems.serving import free_port
-from throughline.local.spark.job import QUICK_SESSION, SparkJob, file_configuration
+from tests.support.spark_events import file_configuration
+from throughline.local.spark.job import QUICK_SESSION, SparkJob
 
 pytestmark = [pytest.mark.e2e, pytest.mark.proof]
 JOB = Path(__file__).with_name("serving_notebook.py")

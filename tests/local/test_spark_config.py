@@ -12,8 +12,9 @@ from tests.capture.needs import Needs, NeedsError, merge_configurations
 from tests.capture.scenario import GOLDEN, LISTENERS, MATRIX, WITH_PLANS, Versions, captures, scenarios
 from tests.capture.scrub import LeakError, Machine, scrub
 from tests.capture.truth import ListenerVersion, Truth, not_run
+from tests.support.spark_events import file_configuration
 from throughline.local.spark.failure import explain_failure
-from throughline.local.spark.job import file_configuration, listener_configuration
+from throughline.local.spark.job import listener_configuration
 from throughline.local.toolchain.versions import SPARK_3, SPARK_4, Platform
 
 LOG = Path("build/spark.log")

@@ -18,7 +18,8 @@ from shared.openlineage.decoding import Event, decode
 from shared.openlineage.run import MergedRun
 from shared.openlineage.wire import OutputField
 from shared.translation.run.columns import merge_run
-from throughline.local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob, file_configuration
+from tests.support.spark_events import file_configuration
+from throughline.local.spark.job import LISTENER_CLASS, SMALL_SESSION, SparkJob
 from throughline.local.toolchain.interpreter import Interpreter, made_for, pinned
 from throughline.local.toolchain.java import JavaNeed, find_java
 from throughline.local.toolchain.versions import LISTENER_VERSION, LISTENER_VERSIONS, SPARK_3, SPARK_4, Platform

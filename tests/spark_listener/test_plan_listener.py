@@ -23,7 +23,8 @@ from shared.storage.memory import MemoryStorage
 from tests.support.planted import stored_texts
 from tests.support.processing import deliver_blob
 from tests.support.receiving import receive
-from throughline.local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob, file_configuration
+from tests.support.spark_events import file_configuration
+from throughline.local.spark.job import LISTENER_CLASS, QUICK_SESSION, SparkJob
 from throughline.plan_jar import LISTENER_CLASS as PLAN_LISTENER
 from throughline.plan_jar import SOURCES, plan_jar
 

@@ -73,7 +73,10 @@ def listener_configuration(
     logs don't contain headers. `packages` are Maven packages that the session needs besides the listener and Delta. The
     properties are documented on the listener's configuration page, transport `http`.
     """
-    properties = _with_listener(platform, listener, packages, namespace) | {
+    properties = {
+        "spark.jars.packages": ",".join((platform.listener_package(listener), platform.delta_package, *packages)),
+        "spark.extraListeners": LISTENER_CLASS,
+        "spark.openlineage.namespace": namespace,
         "spark.openlineage.transport.type": "http",
         "spark.openlineage.transport.url": url.rstrip("/"),
         "spark.openlineage.transport.endpoint": ENDPOINT,
@@ -83,29 +86,6 @@ def listener_configuration(
     if key:
         properties["spark.openlineage.transport.headers.x-functions-key"] = key
     return properties
-
-
-def file_configuration(
-    events: Path,
-    *,
-    namespace: str = "default",
-    platform: Platform = SPARK_3,
-    listener: str = LISTENER_VERSION,
-    packages: Iterable[str] = (),
-) -> dict[str, str]:
-    """Return the Spark properties with which a session appends its events to a file, one JSON text per line."""
-    return _with_listener(platform, listener, packages, namespace) | {
-        "spark.openlineage.transport.type": "file",
-        "spark.openlineage.transport.location": str(events),
-    }
-
-
-def _with_listener(platform: Platform, listener: str, packages: Iterable[str], namespace: str) -> dict[str, str]:
-    return {
-        "spark.jars.packages": ",".join((platform.listener_package(listener), platform.delta_package, *packages)),
-        "spark.extraListeners": LISTENER_CLASS,
-        "spark.openlineage.namespace": namespace,
-    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
