@@ -4,6 +4,7 @@ All functions here run in the child of `child`, which ends with the block, and w
 """
 
 import http.client
+import json
 import multiprocessing
 import os
 import signal
@@ -220,7 +221,7 @@ def host_calls(
             storage.put_message(QUEUE, {"BlobName": item.blob})
         # Each thread puts n messages before it takes n, so n are always there, its own or others'.
         for message in storage.get_messages(QUEUE, max(len(items), 1), _HELD_SECONDS):
-            storage.get_blob(EVENTS, message.json()["BlobName"])
+            storage.get_blob(EVENTS, json.loads(message.content())["BlobName"])
             storage.delete_message(QUEUE, message)
 
     items = [item for application in applications for item in application]

@@ -18,19 +18,17 @@ START = datetime(2026, 1, 31, 23, 59, 58, tzinfo=UTC)
         ("* * * * * *", ["2026-01-31T23:59:59", "2026-02-01T00:00:00"]),
         ("0 */5 * * * *", ["2026-02-01T00:00:00", "2026-02-01T00:05:00"]),
         ("30 9 1,13 * * MON-FRI", ["2026-02-02T01:09:30", "2026-02-02T13:09:30"]),
-        ("00:00:05", ["2026-02-01T00:00:03", "2026-02-01T00:00:08"]),
-        ("1.12:00:00", ["2026-02-02T11:59:58", "2026-02-03T23:59:58"]),
     ],
 )
 def test_a_schedule_gives_its_next_times(schedule: str, expected: list[str]) -> None:
-    """Six fields with the seconds first, or a span."""
+    """Six fields with the seconds first."""
     assert [time.isoformat()[:19] for time in islice(occurrences(schedule, START), 2)] == expected
 
 
-@pytest.mark.parametrize("schedule", ["*/5 * * * *", "0 61 * * * *", "00:00:00", "hourly", "* * * * * * *"])
+@pytest.mark.parametrize("schedule", ["*/5 * * * *", "0 61 * * * *", "hourly", "* * * * * * *"])
 def test_an_invalid_schedule_is_refused(schedule: str) -> None:
     """For example five fields, which could be mistaken for another format."""
-    with pytest.raises(ValueError, match=r"six fields|Bad|longer"):
+    with pytest.raises(ValueError, match=r"six fields|Bad"):
         occurrences(schedule, START)
 
 

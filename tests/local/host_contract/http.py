@@ -16,7 +16,7 @@ from throughline.local.host.config import read_host_json
 from throughline.local.host.index import read_functions
 from throughline.local.host.settings import AppError
 
-KEY, OWN_KEY, HOOK_KEY = "app-key", "echo-key", "hook-key"
+KEY, OWN_KEY = "app-key", "echo-key"
 DISABLED = {"AzureWebJobs.dotted.Disabled": "true", "AzureWebJobs_scored_Disabled": "1"}
 NOT_DISABLED = {"AzureWebJobs__lines__Disabled": "true"}
 LIMIT = 100_000
@@ -37,9 +37,9 @@ def web_app(folder: Path) -> Path:
 
 
 def write_keys(path: Path, *, own_key: str = OWN_KEY) -> None:
-    """Write a key of the app, one of the function echo, and the webhook's."""
+    """Write a key of the app, and one of the function echo."""
     functions = {"echo": {"default": own_key}} if own_key else {}
-    keys = {"functionKeys": {"default": KEY}, "systemKeys": {"blobs_extension": HOOK_KEY}, "functions": functions}
+    keys = {"functionKeys": {"default": KEY}, "functions": functions}
     path.write_text(json.dumps(keys))
 
 

@@ -18,8 +18,9 @@ from throughline.local.host.storage import HostStorage
 def _app(bench: Bench, *texts: str) -> Iterator[tuple[App, HostStorage]]:
     """Yield a sample app that runs, and storage; its queue holds these texts, in Base64."""
     storage = HostStorage(bench.azurite.connection_string, Counter())
+    storage.create_queue(bench.container)
     for text in texts:
-        storage.put_raw_message(bench.container, base64.b64encode(text.encode()).decode())
+        storage.put_text(bench.container, base64.b64encode(text.encode()).decode())
     with sample("queues", bench.scratch, bench.settings()) as app:
         app.start()
         yield app, storage
@@ -45,7 +46,7 @@ def _poison(bench: Bench) -> None:
 @contract_case("a message that is no Base64 goes to QUEUE-poison without a call")
 def _no_text(bench: Bench) -> None:
     with _app(bench, "one") as (app, storage):
-        storage.put_raw_message(bench.container, "plain text")
+        storage.put_text(bench.container, "plain text")
         assert wait_for(lambda: app.get("/admin/host/calls")["poisoned"] == 1)
         assert [note["content"] for note in app.notes("begin")] == ["one"]
         (message,) = storage.get_messages(f"{bench.container}-poison", 32, 1)

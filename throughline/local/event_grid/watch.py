@@ -14,8 +14,8 @@ _OVERLAP = 250  # names before the last one seen that every listing includes
 class BlobWatch:
     """The blobs of a path.
 
-    Names of events mostly grow with time. So when listing them all takes long, most looks list only the last names, if
-    the storage can begin at a name. `since` leaves out older blobs in the first look.
+    Names of events mostly grow with time. So when listing them all takes long, most looks list only the last names.
+    `since` leaves out older blobs in the first look.
     """
 
     def __init__(self, storage: HostStorage, pattern: Pattern, since: datetime | None) -> None:
@@ -30,7 +30,7 @@ class BlobWatch:
         listed = {
             blob.name: blob
             for blob in self._storage.list_blobs(self._pattern.container, self._pattern.prefix, last_name)
-            if self._pattern.match(blob.name) is not None
+            if self._pattern.matches(blob.name)
         }
         new = [blob for name, blob in listed.items() if self._seen.get(name) != blob.etag]
         if self._since is not None:
@@ -43,6 +43,6 @@ class BlobWatch:
 
     def watermark(self) -> str:
         """Return a name a little before the last one seen; "" when listing everything costs no more."""
-        if not self._storage.emulated or len(self._seen) < 2 * _OVERLAP:
+        if len(self._seen) < 2 * _OVERLAP:
             return ""
         return heapq.nlargest(_OVERLAP, self._seen)[-1]

@@ -1,4 +1,4 @@
-"""A queue of messages as the host works through it: in batches, held while a function runs, tried again, then poison.
+"""A queue of messages as the host works through it: held while a function runs, tried again, then poison.
 
 Names and formats are those of the real host (azure-sdk-for-net, Microsoft.Azure.WebJobs.Extensions.Storage.Blobs and
 .Queues). Delivery is at least once, in any order.
@@ -11,79 +11,74 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from throughline.local.host.index import Function
 from throughline.local.host.logs import logger
 from throughline.local.host.storage import HostStorage, QueueMessage
+from throughline.local.host.worker.client import WorkerProcess
+from throughline.local.host.worker.messages import Datum
 
 _MOST_MESSAGES = 32  # the limit of one call
-_PATIENCE_SECONDS = 0.1  # to wait for more free slots before messages for the free ones are requested
 _IDLE_SECONDS = 1.0  # between two reads of an empty queue, for messages that become visible again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueueNames:
-    """The name of a queue, and of the one that takes its poison messages."""
+class QueueRules:
+    """The name of a queue, and of the one that takes its poison messages; how its messages are served.
 
-    queue: str
+    At most `limit` at once, each tried `tries` times. Seconds: `visibility` for which a message is held without
+    renewal, `retry` until a failed one is tried again.
+    """
+
+    name: str
     poison: str
+    limit: int
+    tries: int
+    visibility: int
+    retry: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """The call that a message stands for: a function with its trigger's value; `subject` names the value in the log."""
+
+    function: Function
+    value: Datum
+    metadata: dict[str, Datum]
+    subject: str
 
 
 class MessageQueue(ABC):
-    """A queue that this host serves; `most` messages at once.
-
-    `visibility` is the seconds for which a message is held without renewal, `retry` those until a failed one is tried
-    again; `call` runs the storage calls.
-    """
+    """A queue that this host serves. `call` runs the storage calls."""
 
     def __init__(
-        self,
-        own_host_storage: HostStorage,
-        names: QueueNames,
-        *,
-        limit: int,
-        visibility: int,
-        retry: int,
-        call: Callable[..., Any],
+        self, storage: HostStorage, worker: WorkerProcess, rules: QueueRules, call: Callable[..., Any]
     ) -> None:
         self.poisoned = 0
-        self._own, self._name, self._poison_name = own_host_storage, names.queue, names.poison
-        self._most, self._visibility, self._retry = limit, visibility, retry
-        self._call = call
-        self._queued = 0  # messages in the queue, as far as this host knows
+        self._storage, self._worker, self._rules, self._call = storage, worker, rules, call
         self._news = asyncio.Event()  # there may be a message
         self._room = asyncio.Event()  # a message is finished
         self._running: set[asyncio.Task[None]] = set()
 
     @property
-    def waiting(self) -> int:
-        """The number of messages that are not being served yet."""
-        return max(0, self._queued - len(self._running))
-
-    async def prepare(self) -> None:
-        """Create the queue, and count the messages that an earlier host left in it."""
-        await self._call(self._own.create_queue, self._name)
-        self._queued = await self._call(self._own.count_messages, self._name)
-
-    def noted(self) -> None:
-        """Count one more message."""
-        self._queued += 1
-        self._news.set()
+    def name(self) -> str:
+        """The name of the queue."""
+        return self._rules.name
 
     async def serve(self) -> None:
         """Deliver the queued messages until cancelled; running invocations continue, see `finish`."""
-        limit = self._most
+        await self._call(self._storage.create_queue, self.name)
         while True:
-            await self._slots(limit)
+            while len(self._running) >= self._rules.limit:
+                self._room.clear()
+                await self._room.wait()
             self._news.clear()
-            count = min(_MOST_MESSAGES, limit - len(self._running))
-            messages = await self._call(self._own.get_messages, self._name, count, self._visibility)
+            count = min(_MOST_MESSAGES, self._rules.limit - len(self._running))
+            messages = await self._call(self._storage.get_messages, self.name, count, self._rules.visibility)
             for message in messages:
                 task = asyncio.create_task(self._serve(message))
                 self._running.add(task)
                 task.add_done_callback(self._done)
             if len(messages) < count:
-                if self._queued and not self._running:  # the count may be wrong
-                    counted_from = self._queued
-                    self._queued += await self._call(self._own.count_messages, self._name) - counted_from
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), _IDLE_SECONDS)
 
@@ -92,18 +87,6 @@ class MessageQueue(ABC):
         while self._running:
             await asyncio.wait(self._running)
 
-    async def _slots(self, limit: int) -> None:
-        """Wait for half of the slots, or after a moment for one: this makes few calls and leaves no slot idle."""
-        loop = asyncio.get_running_loop()
-        patience = loop.time() + _PATIENCE_SECONDS
-        while (busy := len(self._running)) > limit // 2:
-            self._room.clear()
-            remaining = patience - loop.time()
-            if remaining <= 0 and busy < limit:
-                return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._room.wait(), max(remaining, 0) if busy < limit else None)
-
     def _done(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         self._room.set()
@@ -111,43 +94,57 @@ class MessageQueue(ABC):
             logger.error("serving a message failed, it will be seen again: %r", error, exc_info=error)
 
     async def _serve(self, message: QueueMessage) -> None:
-        """Execute a message, and hold it meanwhile."""
-        lease, end = [message], asyncio.Event()
-        renewal = asyncio.create_task(self._renew(lease, end))
+        """Deliver a message, and hold it meanwhile."""
+        end = asyncio.Event()
+        renewal = asyncio.create_task(self._held(message, end))
         try:
-            keep = await self._deliver(message)
+            is_left = await self._deliver(message)
         finally:
             end.set()
-            await renewal  # not cancelled: a pending renewal changes the receipt
-        if keep:
-            await self._call(self._own.hold_message, self._name, lease[0], self._retry)
-            asyncio.get_running_loop().call_later(self._retry, self._news.set)
-            return
-        self._queued = max(0, self._queued - 1)
-        if not await self._call(self._own.delete_message, self._name, lease[0]):
+            message = await renewal  # not cancelled: a pending renewal changes the receipt
+        if is_left:
+            await self._call(self._storage.hold_message, self.name, message, self._rules.retry)
+            asyncio.get_running_loop().call_later(self._rules.retry, self._news.set)
+        elif not await self._call(self._storage.delete_message, self.name, message):
             logger.warning("message %s was taken by another host meanwhile, it may be served twice", message.id)
 
-    async def _renew(self, lease: list[QueueMessage], end: asyncio.Event) -> None:
+    async def _held(self, message: QueueMessage, end: asyncio.Event) -> QueueMessage:
+        """Hold a message until the end or until another host took it, and return it with its last receipt."""
         while True:
             try:
-                await asyncio.wait_for(end.wait(), self._visibility / 2)
+                await asyncio.wait_for(end.wait(), self._rules.visibility / 2)
             except TimeoutError:
-                receipt = await self._call(self._own.hold_message, self._name, lease[0], self._visibility)
-                if receipt is None:
-                    logger.warning(
-                        "message %s was taken by another host meanwhile, it may be served twice", lease[0].id
-                    )
-                    return
-                lease[0] = replace(lease[0], receipt=receipt)
+                hold = self._storage.hold_message
+                if (receipt := await self._call(hold, self.name, message, self._rules.visibility)) is None:
+                    return message
+                message = replace(message, receipt=receipt)
             else:
-                return
+                return message
 
-    @abstractmethod
     async def _deliver(self, message: QueueMessage) -> bool:
         """Invoke the function for a message; return True when it must be tried again."""
+        tries = self._rules.tries
+        try:
+            call = await self._call_of(message)
+        except ValueError as error:
+            await self._poison(message, f"message {message.id} can't be read ({error!r})")
+            return False
+        if call is None:
+            return False
+        if message.tries > tries:  # each host that took it died
+            await self._poison(message, f"{call.function.name} never finished with {call.subject}")
+            return False
+        outcome = await self._worker.invoke(call.function, call.value, call.metadata, f"{message.tries}/{tries}")
+        if outcome.error and message.tries == tries:
+            await self._poison(message, f"{call.function.name} failed {tries} times with {call.subject}")
+        return bool(outcome.error) and message.tries < tries
+
+    @abstractmethod
+    async def _call_of(self, message: QueueMessage) -> Call | None:
+        """Return the call that a message stands for; None: it is of no use any more. ValueError: it is no message."""
 
     async def _poison(self, message: QueueMessage, reason: str) -> None:
-        logger.error("moved to %s: %s", self._poison_name, reason)
-        await self._call(self._own.create_queue, self._poison_name)
-        await self._call(self._own.put_raw_message, self._poison_name, message.text)
+        logger.error("moved to %s: %s", self._rules.poison, reason)
+        await self._call(self._storage.create_queue, self._rules.poison)
+        await self._call(self._storage.put_text, self._rules.poison, message.text)
         self.poisoned += 1

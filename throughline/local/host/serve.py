@@ -20,7 +20,7 @@ from throughline.local.host.http.routes import make_routes
 from throughline.local.host.http.server import Web
 from throughline.local.host.index import Function, read_functions
 from throughline.local.host.logs import logger
-from throughline.local.host.settings import connection_string
+from throughline.local.host.settings import AppError, connection_string
 from throughline.local.host.storage import HostStorage
 from throughline.local.host.timers import Monitor, Timer
 from throughline.local.host.triggers import Pace, StorageGoneError, StorageHost
@@ -74,7 +74,7 @@ class AppHost:
                 routes,
                 pages={"/admin/host/status": self._status, "/admin/host/calls": self._calls},
                 keys=Keys(self._keys),
-                put=self._storage.queue.put if self._storage and self._of("blobTrigger") else None,
+                put=self._storage.blobs.put if self._storage and self._storage.blobs else None,
             ),
             lifespan="off",
             loop="asyncio",
@@ -129,15 +129,15 @@ class AppHost:
     def _monitor(self, function: Function) -> Monitor | None:
         """Return the monitor of a timer's times; None without storage."""
         try:
-            storage = HostStorage(connection_string("AzureWebJobsStorage"), Counter())
-        except KeyError:
+            storage = HostStorage(connection_string(), Counter())
+        except AppError:
             return None
         return Monitor(storage, self._host_id, function)
 
     def _of(self, *triggers: str) -> tuple[Function, ...]:
         return tuple(function for function in self._functions if function.trigger.type in triggers)
 
-    def _status(self) -> dict[str, Any]:
+    async def _status(self) -> dict[str, Any]:
         return {
             "id": self._host_id,
             "state": "Running",
@@ -148,14 +148,14 @@ class AppHost:
             "functions": [function.name for function in self._functions],
         }
 
-    def _calls(self) -> dict[str, Any]:
+    async def _calls(self) -> dict[str, Any]:
         storage = self._storage
         return {
             "invocations": {function.name: dict(self._worker.results[function.name]) for function in self._functions},
             "storage": dict(storage.calls) if storage else {},
             "in_flight": self._worker.running.total(),
             "running": dict(+self._worker.running),
-            "queued": storage.queued if storage else 0,
+            "queued": await storage.queued() if storage else 0,
             "poisoned": storage.poisoned if storage else 0,
             "worker_restarts": self._worker.restarts,
         }

@@ -48,19 +48,20 @@ def read_json(path: Path) -> dict[str, object]:
     return content
 
 
+class UnsetError(Exception):
+    """A setting is not set; the message is its name."""
+
+
 def expand(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Replace every `%SETTING%` by its value. Raises KeyError with the name of a setting that is not set."""
-    return _REFERENCE.sub(lambda reference: environment[reference[1]], text)
+    """Replace every `%SETTING%` by its value. Raises UnsetError."""
+    try:
+        return _REFERENCE.sub(lambda reference: environment[reference[1]], text)
+    except KeyError as error:
+        raise UnsetError(error.args[0]) from error
 
 
-def connection_string(setting: str) -> str:
-    """Return the connection string that a binding's `connection` names, with or without the prefix AzureWebJobs.
-
-    Raises KeyError, with a message for the user, when there is none or it only works in Azure.
-    """
-    for name in (setting, f"AzureWebJobs{setting}"):
-        if os.environ.get(name):
-            return os.environ[name]
-        if any(key.startswith(f"{name}__") for key in os.environ):
-            raise KeyError(f"the setting {name}__… uses an identity: here {name} must be a connection string")
-    raise KeyError(f"the app setting {setting} is missing: it must be a storage connection string")
+def connection_string() -> str:
+    """Return the connection string of the app's storage. Raises AppError when there is none."""
+    if text := os.environ.get("AzureWebJobsStorage"):  # noqa: SIM112 -- Azure's own spelling
+        return text
+    raise AppError(["the app setting AzureWebJobsStorage is missing: it must be a storage connection string"])

@@ -33,9 +33,6 @@ _NOT_FOUND = 404
 _CONFLICT = 409
 
 
-META = "x-ms-meta-"
-
-
 class Listed(NamedTuple):
     """A blob in a listing: the ETag in quotes, the time as an HTTP date, the size in bytes."""
 
@@ -51,25 +48,6 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blob:
-    """A blob as downloaded; `properties` are the answer's headers, in lower case."""
-
-    url: str
-    data: bytes
-    properties: Mapping[str, str]
-
-    @property
-    def etag(self) -> str:
-        """Its version, in quotes as storage writes it."""
-        return self.properties["etag"]
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """The metadata of its writer."""
-        return {key.removeprefix(META): text for key, text in self.properties.items() if key.startswith(META)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueMessage:
     """A queue message that this host holds until it becomes visible again; `receipt` proves the hold."""
 
@@ -82,33 +60,20 @@ class QueueMessage:
         """Return its text; ValueError when it is not Base64 of a text in UTF-8."""
         return b64decode(self.text, validate=True).decode()
 
-    def json(self) -> dict[str, Any]:
-        """Return its content; ValueError when it is not Base64 of a JSON object."""
-        content = json.loads(self.content())
-        if not isinstance(content, dict):
-            raise ValueError("not an object")  # noqa: TRY004 -- the same error for whatever is wrong with it
-        return content
-
 
 class StorageError(Exception):
     """A storage call failed; the message has the call and the answer, never the signature."""
 
 
 class HostStorage:
-    """The blobs and queues of one account, named by a connection string with a key. Safe to use from threads."""
+    """The blobs and queues of one Azurite, by a connection string with endpoints and key. Safe to use from threads."""
 
     def __init__(self, connection_string: str, calls: Counter[str]) -> None:
         if connection_string.startswith("UseDevelopmentStorage=true"):
             connection_string = _DEVELOPMENT
         parts = dict(part.split("=", 1) for part in connection_string.strip(";").split(";"))
-        account = parts["AccountName"]
-        self.account = account
-        self.emulated = account == "devstoreaccount1"
-        domain = parts.get("EndpointSuffix", "core.windows.net")
-        usual = f"{parts.get('DefaultEndpointsProtocol', 'https')}://{account}.{{}}.{domain}"
-        self._blobs = parts.get("BlobEndpoint", usual.format("blob")).rstrip("/")
-        self._queues = parts.get("QueueEndpoint", usual.format("queue")).rstrip("/")
-        self._sas = _signature(account, parts["AccountKey"])
+        self._blobs, self._queues = (parts[name].rstrip("/") for name in ("BlobEndpoint", "QueueEndpoint"))
+        self._sas = _signature(parts["AccountName"], parts["AccountKey"])
         retries = urllib3.Retry(
             3, allowed_methods=None, status_forcelist=(500, 503), backoff_factor=0.1, raise_on_status=False
         )
@@ -125,7 +90,7 @@ class HostStorage:
     def list_blobs(self, container: str, prefix: str, marker_before: str = "") -> Iterator[Listed]:
         """Yield every blob, those after the name `marker_before` if given; nothing when the container does not exist.
 
-        `marker_before` works with `emulated` storage only: Azurite's marker is a page's last name, Azure's is opaque.
+        Azurite's marker is a page's last name; Azure's is opaque.
         """
         marker: str | None = marker_before
         while marker is not None:
@@ -137,51 +102,34 @@ class HostStorage:
             yield from map(_listed, page.iterfind("Blobs/Blob"))
             marker = page.findtext("NextMarker") or None
 
-    def get_blob(self, container: str, name: str, *, kind: str = "get blob") -> Blob | None:
+    def get_blob(self, container: str, name: str, *, kind: str = "get blob") -> bytes | None:
         """Download a whole blob, counted as `kind`; return None when it does not exist."""
         answer = self._call(kind, "GET", self.blob_url(container, name), {}, accept=(_NOT_FOUND,))
-        if answer.status == _NOT_FOUND:
-            return None
-        properties = {key.lower(): text for key, text in answer.headers.items()}
-        return Blob(url=self.blob_url(container, name), data=answer.data, properties=properties)
+        return None if answer.status == _NOT_FOUND else answer.data
 
     def put_blob(self, container: str, name: str, data: bytes = b"", *, kind: str = "put blob") -> None:
         """Write a blob, counted as `kind`."""
         headers = {"x-ms-blob-type": "BlockBlob"}
         self._call(kind, "PUT", self.blob_url(container, name), {}, headers=headers, body=data)
 
-    def delete_blob(self, container: str, name: str) -> None:
-        """Delete it if it exists."""
-        self._call("delete blob", "DELETE", self.blob_url(container, name), {}, accept=(_NOT_FOUND,))
-
     def create_queue(self, queue: str) -> None:
         """Create it unless it exists."""
         self._call("create queue", "PUT", f"{self._queues}/{queue}", {}, accept=(_CONFLICT,))
 
     def count_messages(self, queue: str) -> int:
-        """Return the approximate number of messages, including invisible ones."""
-        answer = self._call("count messages", "GET", f"{self._queues}/{queue}", {"comp": "metadata"})
-        return int(answer.headers["x-ms-approximate-messages-count"])
+        """Return the approximate number of messages, including invisible ones; 0 when the queue does not exist."""
+        query = {"comp": "metadata"}
+        answer = self._call("count messages", "GET", f"{self._queues}/{queue}", query, accept=(_NOT_FOUND,))
+        return int(answer.headers.get("x-ms-approximate-messages-count", "0"))
 
     def put_message(self, queue: str, content: Mapping[str, Any]) -> None:
         """Queue a JSON object without expiry, in Base64 as the WebJobs SDK does."""
-        self.put_raw_message(queue, b64encode(json.dumps(content).encode()).decode())
+        self.put_text(queue, b64encode(json.dumps(content).encode()).decode())
 
-    def put_raw_message(self, queue: str, text: str) -> None:
-        """Queue a text that needs no escaping in XML, without expiry.
-
-        A missing queue is created, as by AddMessageAndCreateIfNotExistsAsync of the WebJobs SDK; the call after that is
-        counted apart.
-        """
-        if not self._put(queue, text, "put message", accept=(_NOT_FOUND,)):
-            self.create_queue(queue)
-            self._put(queue, text, "put message again")
-
-    def _put(self, queue: str, text: str, kind: str, accept: tuple[int, ...] = ()) -> bool:
-        """Queue a text, counted as `kind`. False if the queue is missing, and this status accepted."""
+    def put_text(self, queue: str, text: str) -> None:
+        """Queue a text that needs no escaping in XML, without expiry."""
         body = f"<QueueMessage><MessageText>{text}</MessageText></QueueMessage>".encode()
-        url = f"{self._queues}/{queue}/messages"
-        return self._call(kind, "POST", url, {"messagettl": "-1"}, body=body, accept=accept).status != _NOT_FOUND
+        self._call("put message", "POST", f"{self._queues}/{queue}/messages", {"messagettl": "-1"}, body=body)
 
     def get_messages(self, queue: str, count: int, visibility: int) -> list[QueueMessage]:
         """Take up to `count` (at most 32) messages for `visibility` seconds."""

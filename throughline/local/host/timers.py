@@ -1,4 +1,4 @@
-"""Timer triggers: NCRONTAB expressions of six fields, and spans.
+"""Timer triggers: NCRONTAB expressions of six fields.
 
 Format: https://learn.microsoft.com/azure/azure-functions/functions-bindings-timer#ncrontab-expressions. Times are UTC,
 as in Azure without WEBSITE_TIME_ZONE. Times that were missed while no host ran cause one call at the start: the next
@@ -7,7 +7,6 @@ due time is kept in storage, as by the real host's monitor for schedules of a mi
 
 import asyncio
 import json
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -19,33 +18,20 @@ from throughline.local.host.storage import HOST_CONTAINER, HostStorage, StorageE
 from throughline.local.host.worker.client import WorkerProcess
 from throughline.local.host.worker.messages import Datum
 
-_SPAN = re.compile(r"(?:(?P<days>\d+)\.)?(?P<hours>\d+):(?P<minutes>\d+):(?P<seconds>\d+)")
 _FIELDS = 6
 _MONITORED = timedelta(minutes=1)
 
 
 def occurrences(schedule: str, start: datetime) -> Iterator[datetime]:
     """Yield the times of a schedule after `start`, without end. Raises ValueError for an invalid schedule."""
-    span = _SPAN.fullmatch(schedule)
-    if span:
-        step = timedelta(**{unit: int(number) for unit, number in span.groupdict("0").items()})
-        if not step:
-            raise ValueError("the span must be longer than nothing")
-        return _steps(start, step)
     if len(schedule.split()) != _FIELDS:
-        raise ValueError("it must have six fields (second minute hour day month weekday) or be a span hh:mm:ss")
+        raise ValueError("it must have six fields: second minute hour day month weekday")
     from cronsim import CronSim, CronSimError  # noqa: PLC0415 -- only apps with timers need it
 
     try:
         return CronSim(schedule, start)
     except CronSimError as error:
         raise ValueError(str(error)) from error
-
-
-def _steps(start: datetime, step: timedelta) -> Iterator[datetime]:
-    while True:
-        start += step
-        yield start
 
 
 class Monitor:
@@ -59,7 +45,7 @@ class Monitor:
         """Return the next due time of an earlier host; None without one, or when storage is unavailable."""
         try:
             blob = self._own.get_blob(HOST_CONTAINER, self._blob, kind="read note")
-            return None if blob is None else datetime.fromisoformat(json.loads(blob.data)["Next"])
+            return None if blob is None else datetime.fromisoformat(json.loads(blob)["Next"])
         except (StorageError, ValueError, LookupError) as error:
             logger.warning("the timer's status can't be read: %s", error)
             return None
@@ -100,8 +86,7 @@ class Timer:
         due_time = last
         while True:
             now = datetime.now(UTC)
-            # Counted from the last due time, so that spans don't drift, but never into the past.
-            due_time = next(time for time in occurrences(self._schedule, due_time) if time > now)
+            due_time = next(occurrences(self._schedule, max(due_time, now)))
             await asyncio.sleep((due_time - now).total_seconds())
             await self._fire(due_time, last)
             last = due_time

@@ -7,11 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar, TypeVarTuple
 
-from throughline.local.host.blobs import BlobQueue, BlobTarget, Pattern
+from throughline.local.host.blobs import BlobQueue
 from throughline.local.host.config import HostConfig
 from throughline.local.host.index import Function
 from throughline.local.host.logs import logger
-from throughline.local.host.message_queue import MessageQueue
 from throughline.local.host.queues import TriggerQueue
 from throughline.local.host.settings import connection_string
 from throughline.local.host.storage import HostStorage, StorageError
@@ -41,86 +40,62 @@ class Pace:
 
 
 class StorageHost:
-    """All blob and queue triggers of an app."""
+    """All blob and queue triggers of an app; `blobs` is the queue of the blob triggers, if there are any."""
 
     def __init__(
         self, functions: Sequence[Function], worker: WorkerProcess, *, config: HostConfig, pace: Pace, host_id: str
     ) -> None:
         self.calls: Counter[str] = Counter()
-        self._pace = pace
-        self._storages: dict[str, HostStorage] = {}
-        self._own = self._storage("AzureWebJobsStorage")
+        self._patience = pace.patience
+        self._storage = storage = HostStorage(connection_string(), self.calls)
         self._threads = ThreadPoolExecutor(16, "storage")
         self._away_since: float | None = None
-        self.queue = BlobQueue(
-            self._own,
-            worker,
-            config,
-            host_id=host_id,
-            visibility=pace.visibility,
-            retry=pace.retry,
-            call=self._call,
-        )
-        self._queues = [
-            TriggerQueue(
-                function,
-                self._storage(function.trigger.data.get("connection")),
-                worker,
-                config,
-                visibility=pace.visibility,
-                call=self._call,
-            )
+        self.blobs: BlobQueue | None = None
+        self._queues: list[TriggerQueue | BlobQueue] = [
+            TriggerQueue(function, storage, worker, config, visibility=pace.visibility, call=self._call)
             for function in functions
             if function.trigger.type == "queueTrigger"
         ]
-        self.queue.targets = {
-            function.id: BlobTarget(
-                function=function,
-                source=self._storage(function.trigger.data.get("connection")),
-                pattern=Pattern(function.trigger.data["path"]),
+        if by_id := {function.id: function for function in functions if function.trigger.type == "blobTrigger"}:
+            self.blobs = BlobQueue(
+                by_id,
+                storage,
+                worker,
+                config,
+                host_id=host_id,
+                visibility=pace.visibility,
+                retry=pace.retry,
+                call=self._call,
             )
-            for function in functions
-            if function.trigger.type == "blobTrigger"
-        }
+            self._queues.append(self.blobs)
 
-    @property
-    def queued(self) -> int:
-        """The number of messages that are not being served yet."""
-        return sum(queue.waiting for queue in self._served)
+    async def queued(self) -> int:
+        """Return the number of messages in the queues, also of those that are being served."""
+        counts = await asyncio.gather(*(self._call(self._storage.count_messages, queue.name) for queue in self._queues))
+        return sum(counts)
 
     @property
     def poisoned(self) -> int:
         """The number of messages that were given up."""
-        return sum(queue.poisoned for queue in self._served)
-
-    @property
-    def _served(self) -> tuple[MessageQueue, ...]:
-        return (*((self.queue,) if self.queue.targets else ()), *self._queues)
+        return sum(queue.poisoned for queue in self._queues)
 
     async def run(self) -> None:
         """Serve the queues until cancelled; running invocations continue, see `finish`.
 
         Raises StorageGoneError when storage is unavailable for long.
         """
-        await self._retrying(self._prepare)
         try:
             async with asyncio.TaskGroup() as group:
-                for queue in self._served:
+                for queue in self._queues:
                     group.create_task(self._retrying(queue.serve))
         except ExceptionGroup as several:
             raise several.exceptions[0] from several
 
     async def finish(self) -> None:
         """Wait for the invocations that run."""
-        for queue in self._served:
+        for queue in self._queues:
             await queue.finish()
         self._threads.shutdown()
-
-    def _storage(self, setting: str | None) -> HostStorage:
-        text = connection_string(setting or "AzureWebJobsStorage")
-        if text not in self._storages:
-            self._storages[text] = HostStorage(text, self.calls)
-        return self._storages[text]
 
     async def _call(self, call: Callable[[*Arguments], T], *args: *Arguments) -> T:
         loop = asyncio.get_running_loop()
@@ -139,13 +114,9 @@ class StorageHost:
                 await loop()
             except StorageError as error:
                 seconds = asyncio.get_running_loop().time() - (self._away_since or asyncio.get_running_loop().time())
-                if seconds >= self._pace.patience:
+                if seconds >= self._patience:
                     raise StorageGoneError(f"storage has been unavailable for {seconds:.0f} s: {error}") from error
                 logger.warning("storage: %s; trying again in %s s", error, _RETRY_SECONDS)
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
                 return
-
-    async def _prepare(self) -> None:
-        for queue in self._served:
-            await queue.prepare()

@@ -5,7 +5,7 @@ A function gets the body only when the request has a Content-Length; a chunked o
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -39,7 +39,7 @@ class Web:
         worker: WorkerProcess,
         routes: tuple[Route, ...],
         *,
-        pages: Mapping[str, Callable[[], dict[str, Any]]],
+        pages: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]],
         keys: Keys,
         put: webhook.Put | None,
     ) -> None:
@@ -52,13 +52,17 @@ class Web:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         request = Request(scope, receive)
-        response = await self._answer(request)
+        try:
+            response = await self._answer(request)
+        except StorageError as error:
+            logger.warning("storage: %s; the request is refused, its sender tries again", error)
+            response = PlainTextResponse("", 500)
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
         page = self._pages.get(request.url.path)
         if page is not None and request.method == "GET":
-            return JSONResponse(page())
+            return JSONResponse(await page())
         if request.url.path == "/" and request.method == "GET" and self._has_homepage:
             return PlainTextResponse("Your Functions host is up and running.")
         if request.url.path == webhook.PATH and request.method == "POST" and self._put is not None:
@@ -83,15 +87,9 @@ class Web:
         return Response(status_code=204) if outcome.answer is None else _response(outcome.answer)
 
     async def _hook(self, request: Request, put: webhook.Put) -> Response:
-        if not self._keys.open_webhook(_key(request)):
-            return PlainTextResponse("", 401)
         event_type = request.headers.get(webhook.EVENT_TYPE, "")
         function_id = request.query_params.get("functionName", "")
-        try:
-            status, content = await webhook.answer(event_type, function_id, await request.body(), put)
-        except StorageError as error:
-            logger.warning("storage: %s; the event is refused, its sender tries again", error)
-            return PlainTextResponse("", 500)
+        status, content = await webhook.answer(event_type, function_id, await request.body(), put)
         return JSONResponse(content, status) if content else Response(status_code=status)
 
     async def _body(self, request: Request) -> bytes:
@@ -136,5 +134,4 @@ def _response(answer: HttpAnswer) -> Response:
     for name, text in answer.headers:
         if name.lower() != "content-length":
             response.headers[name] = text
-    response.raw_headers.extend((b"set-cookie", cookie.encode("latin-1")) for cookie in answer.cookies)
     return response

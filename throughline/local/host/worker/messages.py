@@ -59,12 +59,11 @@ class Invoke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """The answer of an HTTP function; `headers` and `cookies` in the form to send."""
+    """The answer of an HTTP function."""
 
     status: int
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
-    cookies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

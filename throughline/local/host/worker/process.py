@@ -84,7 +84,7 @@ class _Runtime:
         """Call a function with its trigger's value."""
         self._names[call.invocation] = call.name
         try:
-            ok, returned, outputs, error, _trace = await self._invoke(
+            ok, returned, _outputs, error, _trace = await self._invoke(
                 call.invocation,
                 call.function,
                 [(call.parameter, self._theirs(call.value))],
@@ -94,8 +94,7 @@ class _Runtime:
             del self._names[call.invocation]
         if not ok:
             return Outcome(invocation=call.invocation, error=error)
-        answered = returned or next((value for _, value in outputs if value.type == "http"), None)
-        return Outcome(invocation=call.invocation, answer=None if answered is None else _answer(answered))
+        return Outcome(invocation=call.invocation, answer=None if returned is None else _answer(returned))
 
     def _theirs(self, value: Any) -> Any:
         """Convert a value, with all nested ones, to the runtime's own class."""
@@ -112,16 +111,12 @@ class _Runtime:
 
 
 def _answer(answered: Any) -> HttpAnswer:
-    """Convert a function's result, an HttpResponse or a string."""
-    if answered.type == "string":
-        plain = (("content-type", "text/plain; charset=utf-8"),)
-        return HttpAnswer(status=200, body=answered.value.encode(), headers=plain)
+    """Convert a function's result, an HttpResponse."""
     value = answered.value
     return HttpAnswer(
         status=int(value["status_code"].value),
         body=value["body"].value,
         headers=tuple((name, text.value) for name, text in value["headers"].items()),
-        cookies=tuple(morsel.OutputString() for cookie in value["cookies"] or () for morsel in cookie.values()),
     )
 
 

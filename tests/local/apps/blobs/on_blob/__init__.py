@@ -22,6 +22,5 @@ def main(blob: func.InputStream) -> None:
 def note(kind: str, blob: func.InputStream, content: str) -> None:
     line = {"what": kind, "name": blob.name, "length": blob.length, "uri": blob.uri, "content": content}
     line |= {"at": time.time()}
-    line |= {"metadata": blob.metadata, "type": blob.blob_properties["ContentType"]}
     with Path(os.environ["CALLS"]).open("a", encoding="utf-8") as calls:
         calls.write(json.dumps(line) + "\n")

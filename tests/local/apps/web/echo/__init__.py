@@ -16,6 +16,6 @@ async def main(req: func.HttpRequest) -> func.HttpResponse:
     return func.HttpResponse(
         json.dumps(request_facts),
         status_code=201,
-        headers={"X-Answer": "yes", "Set-Cookie": "a=b; Path=/"},
+        headers={"X-Answer": "yes"},
         mimetype="application/json",
     )

@@ -1,8 +1,8 @@
-"""Answer with the route's parameters through an out parameter, by a helper from the app's own package."""
+"""Answer with the route's parameters by a helper from the app's own package."""
 
 import azure.functions as func
 from sample_shared import join
 
 
-def main(req: func.HttpRequest, res: func.Out[func.HttpResponse], context: func.Context) -> None:
-    res.set(func.HttpResponse(join(context.function_name, req.route_params["id"], req.route_params["rest"])))
+def main(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
+    return func.HttpResponse(join(context.function_name, req.route_params["id"], req.route_params["rest"]))
