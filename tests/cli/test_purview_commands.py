@@ -97,7 +97,7 @@ def test_an_identity_with_all_roles_passes_all_checks(server: CatalogServer) -> 
 
 
 def test_a_missing_role_is_reported_with_principal_and_collection(server: CatalogServer) -> None:
-    step = last(worker(server.endpoint, server.token_of(ANN)))
+    step = last(worker(server.endpoint, f"{server.token}:{ANN}"))
     assert (step.subject, step.code) == ("catalog role", "catalog-role")
     assert "no role" in step.found
     assert "Data Curator" in step.means
@@ -106,7 +106,7 @@ def test_a_missing_role_is_reported_with_principal_and_collection(server: Catalo
 
 def test_an_identity_with_only_the_reader_role_is_reported_as_missing_the_role(server: CatalogServer) -> None:
     assert grant(server, "--role", "purview-reader").exit_code == 0
-    step = last(worker(server.endpoint, server.token_of(ANN)))
+    step = last(worker(server.endpoint, f"{server.token}:{ANN}"))
     assert (step.subject, step.code) == ("catalog role", "catalog-role")
     assert "403" in step.found
     assert "--collection lineage" in step.command
@@ -114,7 +114,7 @@ def test_an_identity_with_only_the_reader_role_is_reported_as_missing_the_role(s
 
 def test_a_role_in_another_collection_is_reported_as_wrong_collection(server: CatalogServer) -> None:
     assert grant(server).exit_code == 0
-    step = last(worker(server.endpoint, server.token_of(ANN), "sales"))
+    step = last(worker(server.endpoint, f"{server.token}:{ANN}", "sales"))
     assert (step.subject, step.code) == ("collection", "collection-wrong")
     assert "wrong collection" in step.found
     assert "lineage (Spark lineage)" in step.found
@@ -186,14 +186,14 @@ def test_on_a_plain_atlas_only_the_write_is_checked(fresh_catalog: CatalogServer
 
 
 def test_doctor_ends_with_1_if_a_catalog_check_fails(server: CatalogServer) -> None:
-    result = run(worker(server.endpoint, server.token_of(ANN)), "doctor", "--catalog")
+    result = run(worker(server.endpoint, f"{server.token}:{ANN}"), "doctor", "--catalog")
     assert result.exit_code == 1
     assert "purview grant" in result.output
     assert run(worker(server.endpoint, server.token), "doctor", "--catalog").exit_code == 0
 
 
 def test_a_grant_is_planned_first_and_then_takes_effect(server: CatalogServer) -> None:
-    other_worker = worker(server.endpoint, server.token_of(ANN))
+    other_worker = worker(server.endpoint, f"{server.token}:{ANN}")
     settle(other_worker.storage, [copy_run("one", (X,), (X,))])  # type: ignore[arg-type]  # is memory
     assert publish(other_worker.storage, other_worker.catalog, publish_options()).error != ""
     planned = grant(server, "--plan", collection="spark LINEAGE")
@@ -213,7 +213,7 @@ def test_a_grant_is_planned_first_and_then_takes_effect(server: CatalogServer) -
 
 def test_without_a_role_in_the_root_scanned_assets_of_other_collections_are_missing(server: CatalogServer) -> None:
     """The printed commands, repeated, end with a role where all assets are."""
-    other_worker = worker(server.endpoint, server.token_of(ANN))
+    other_worker = worker(server.endpoint, f"{server.token}:{ANN}")
     assert grant(server).exit_code == 0
     for collection in ("sales", "local"):
         step = last(other_worker)
@@ -232,12 +232,12 @@ def test_an_administrator_sees_whether_the_worker_may_read_the_root(server: Cata
     narrow = reach(server.token)
     assert (narrow.code, narrow.state) == ("catalog-narrow", CheckState.BAD)
     assert "--collection local --principal" in narrow.command
-    reach_result = reach(server.token_of(ANN))
+    reach_result = reach(f"{server.token}:{ANN}")
     assert (reach_result.code, reach_result.state) == ("catalog-roles-hidden", CheckState.UNSEEN)
     assert reach_result.command.endswith("--role purview-reader --plan")
     assert grant(server, "--role", "purview-reader", collection="local").exit_code == 0
     assert reach(server.token).good
-    assert reach(server.token_of(ANN)).code == "catalog-roles-hidden", "a reader is no administrator"
+    assert reach(f"{server.token}:{ANN}").code == "catalog-roles-hidden", "a reader is no administrator"
 
 
 def test_all_pages_of_the_collections_are_read(server: CatalogServer) -> None:
@@ -248,7 +248,7 @@ def test_all_pages_of_the_collections_are_read(server: CatalogServer) -> None:
 
 def test_a_principal_without_the_right_to_grant_gets_the_portal_steps(server: CatalogServer) -> None:
     assert grant(server).exit_code == 0
-    parts = worker(server.endpoint, server.token_of(ANN))
+    parts = worker(server.endpoint, f"{server.token}:{ANN}")
     result = run(parts, "purview", "grant", "--collection", "lineage", "--principal", "other")
     assert result.exit_code == 1
     assert "no administrator of Spark lineage" in result.output

@@ -68,10 +68,6 @@ def statuses(entity: Json, name: str) -> list[tuple[str, str]]:
     return [(item["displayText"], item["relationshipStatus"]) for item in related]
 
 
-def relation_count(client: AtlasClient, name: str, **options: Any) -> int:
-    return len(client.get_entity_lineage(read(client, name)["guid"], **options)["relations"])
-
-
 # -- creating and updating
 
 
@@ -200,7 +196,6 @@ def test_soft_deletes_keep_replaced_inputs_visible(client: AtlasClient) -> None:
     entity = read(client, "job", PROCESS)
     assert names(entity["attributes"]["inputs"]) == ["a", "b"]
     assert statuses(entity, "inputs") == [("a", "ACTIVE"), ("b", "DELETED")]
-    assert relation_count(client, "c") == 3
     for mapping in ("1", "2"):
         client.upload_entities([process([ref("a"), ref("b")], [ref("c")], columnMapping=mapping)])
         assert statuses(read(client, "job", PROCESS), "inputs") == [("a", "ACTIVE"), ("b", "DELETED")], (
@@ -208,7 +203,6 @@ def test_soft_deletes_keep_replaced_inputs_visible(client: AtlasClient) -> None:
         )
     client.upload_entities([process([ref("b")], [ref("c")])])
     assert statuses(read(client, "job", PROCESS), "inputs") == [("a", "DELETED"), ("b", "DELETED"), ("b", "ACTIVE")]
-    assert relation_count(client, "c") == 4, "except in another position, and then twice"
 
 
 def test_hard_deletes_remove_replaced_inputs(hard: AtlasClient) -> None:
@@ -218,7 +212,6 @@ def test_hard_deletes_remove_replaced_inputs(hard: AtlasClient) -> None:
     entity = read(hard, "job", PROCESS)
     assert names(entity["attributes"]["inputs"]) == ["a"]
     assert statuses(entity, "inputs") == [("a", "ACTIVE")]
-    assert relation_count(hard, "c") == 2
 
 
 # -- sending back what was read

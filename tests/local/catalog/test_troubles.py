@@ -67,7 +67,7 @@ def test_an_expired_token_is_refused_until_it_is_renewed(troubled_catalog: Troub
     new_token = troubled_catalog.good_token()
     assert new_token != troubled_catalog.token
     headers = {"Authorization": f"Bearer {new_token}"}
-    url = f"{troubled_catalog.endpoint}/types/typedefs/headers"
+    url = f"{troubled_catalog.endpoint}/types/typedefs"
     assert requests.get(url, headers=headers, timeout=60).status_code == 200
     troubled_catalog.have_troubles()
 
@@ -75,7 +75,7 @@ def test_an_expired_token_is_refused_until_it_is_renewed(troubled_catalog: Troub
 def test_only_matching_calls_fail(troubled_catalog: TroubledCatalog) -> None:
     troubled_catalog.have_troubles("choke:name=/bad", "throttle:on=reads,every=3")
     assert [post(troubled_catalog, table(name)).status_code for name in ("x/bad", "x/good")] == [500, 200]
-    status_codes = [get(troubled_catalog, "types/typedefs/headers").status_code for _ in range(6)]
+    status_codes = [get(troubled_catalog, "types/typedefs").status_code for _ in range(6)]
     assert status_codes == [200, 200, 429, 200, 200, 429]
     assert troubled_catalog.troubles() == {"choke:name=/bad": 1, "throttle:every=3,on=reads": 2}
 

@@ -517,22 +517,22 @@ def pairs(source: str, *columns: str) -> dict[str, Any]:
 
 
 def seen(server: V2, asset_name: str, column: str, direction: str) -> list[str]:
-    """The edges that Atlas' page draws around a column, without deleted ones."""
+    """The edges of a column's lineage up to the next columns, without deleted ones: what Atlas' page draws."""
+    near, far = ("outputFromProcesses", "inputs") if direction == "INPUT" else ("inputToProcesses", "outputs")
+
+    def linked(path: str, attribute: str) -> list[dict[str, Any]]:
+        answer = server.call(f"GET entity/{path}")
+        answer.raise_for_status()
+        links = answer.json()["entity"]["relationshipAttributes"][attribute]
+        return [link for link in links if link["entityStatus"] == link["relationshipStatus"] == "ACTIVE"]
+
     name = quote(f"{column}@fs_path:file:///data/{asset_name}", safe="")
-    path = f"lineage/uniqueAttribute/type/{COLUMN_TYPE}?attr:qualifiedName={name}&direction={direction}&depth=3"
-    answer = server.call(f"GET {path}")
-    answer.raise_for_status()
-    nodes = {
-        key: entity["displayText"]
-        for key, entity in answer.json()["guidEntityMap"].items()
-        if entity["status"] == "ACTIVE"
-    }
-    edges = [(edge["fromEntityId"], edge["toEntityId"]) for edge in answer.json()["relations"]]
-    return sorted(
-        f"{nodes[source_guid]}>{nodes[other]}"
-        for source_guid, other in edges
-        if source_guid in nodes and other in nodes
-    )
+    here = f"{asset_name}.{column}"
+    edges: list[tuple[str, str]] = []
+    for step in linked(f"uniqueAttribute/type/{COLUMN_TYPE}?attr:qualifiedName={name}", near):
+        ends = [other["displayText"] for other in linked(f"guid/{step['guid']}", far)]
+        edges += [(here, step["displayText"]), *((step["displayText"], end) for end in ends)]
+    return sorted(">".join(edge if direction == "OUTPUT" else edge[::-1]) for edge in edges)
 
 
 def test_columns_and_their_lineage_are_written_in_atlas_own_form(v2: V2) -> None:

@@ -30,7 +30,7 @@ class Writer:
         self._collection = collection
         self._business = business
 
-    def upsert(self, raw_entities: Iterable[Any]) -> Json:
+    def upsert(self, raw_entities: Iterable[Json]) -> Json:
         """Create or update entities; return `guidAssignments` and, when something changed, `mutatedEntities`."""
         request = Request(self._store, self._typedefs, raw_entities)
         changes = _Changes(self._store)

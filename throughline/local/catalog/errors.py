@@ -10,28 +10,17 @@ from enum import Enum
 class Fault(Enum):
     """The possible errors of a call: status, code and a message with placeholders for the details."""
 
-    UNKNOWN_SEARCH_TYPE = (400, "ATLAS-400-00-00A", "{0}: no type to search for")
     MANDATORY_ADDED = (400, "ATLAS-400-00-00C", "{0}.{1}: a mandatory attribute can't be added to an existing type")
     ATTRIBUTE_REMOVED = (400, "ATLAS-400-00-00D", "{0}.{1}: an attribute can't be removed from an existing type")
     TYPE_MISMATCH = (400, "ATLAS-400-00-00F", "expected the type {0}, found {1}")
-    BAD_TYPE_DEFINITION = (400, "ATLAS-400-00-011", "the type definition {0} is not valid: {1}")
-    NOT_UNIQUE = (400, "ATLAS-400-00-013", "{0} has no unique attribute {1}")
     UNKNOWN_TYPE = (400, "ATLAS-400-00-014", "{0} type {1} does not exist")
     BAD_PARAMETERS = (400, "ATLAS-400-00-01A", "invalid parameters: {0}")
-    BAD_REFERENCE = (400, "ATLAS-400-00-021", "not a valid reference (guid, or typeName and uniqueAttributes): {0}")
-    UNKNOWN_ATTRIBUTE = (400, "ATLAS-400-00-023", "{1} has no attribute {0}")
-    BAD_LINEAGE_PARAMETERS = (400, "ATLAS-400-00-026", "invalid lineage parameter {0}: {1}")
     BAD_REQUEST = (400, "ATLAS-400-00-029", "{0}")
     BAD_RELATIONSHIP_END = (400, "ATLAS-400-00-036", "{0} can't relate {1} to {2}")
     PROPAGATED = (400, "ATLAS-400-00-06C", "the classification {0} comes from another entity: remove it there")
     NOT_CLASSIFIED = (400, "ATLAS-400-00-06D", "the entity has no classification {0}")
-    NO_ANCHOR = (400, "ATLAS-400-00-072", "a term needs an anchor: the glossary that it is in")
-    NO_RELATIONSHIP = (400, "ATLAS-400-00-078", "a term is taken away by relationshipGuid, which is missing")
-    NO_GLOSSARY_NAME = (400, "ATLAS-400-00-079", "a glossary needs a name")
-    NO_TERM_NAME = (400, "ATLAS-400-00-07A", "a term needs a name")
     NOTHING_RELATED = (400, "ATLAS-400-00-07D", "the relationship leads to nothing: no {0} has the guid {1}")
     NOT_ASSIGNED = (400, "ATLAS-400-00-080", "the relationship {0} does not connect the term {1} and the entity {2}")
-    BAD_GLOSSARY_NAME = (400, "ATLAS-400-00-083", "{0}: a name in a glossary has no @ and no dot")
     FORBIDDEN = (403, "ATLAS-403-00-001", "the caller is not authorized {0}")
     UNKNOWN_TYPE_NAME = (404, "ATLAS-404-00-001", "no {0} is named {1}")
     NO_CLASSIFICATIONS = (404, "ATLAS-404-00-003", "the entity {0} has no classifications")
@@ -39,12 +28,10 @@ class Fault(Enum):
     BAD_ENTITY = (404, "ATLAS-404-00-007", "the entity can't be stored: {0}")
     UNKNOWN_NAME = (404, "ATLAS-404-00-009", "no {0} has the unique attribute {1}")
     DANGLING_REFERENCE = (404, "ATLAS-404-00-00A", "the referenced entity {0} does not exist")
-    NO_LINEAGE = (404, "ATLAS-404-00-011", "{0} is neither a data set nor a process, so it has no lineage")
     TYPE_EXISTS = (409, "ATLAS-409-00-001", "the type {0} exists already")
     ENTITY_EXISTS = (409, "ATLAS-409-00-003", "another {0} is named {1}")
     GLOSSARY_EXISTS = (409, "ATLAS-409-00-007", "the glossary {0} exists already")
     TERM_EXISTS = (409, "ATLAS-409-00-009", "the term {0} exists already")
-    TOO_LARGE = (413, "ATLAS-400-00-029", "the body has more than {0} bytes; send smaller batches")
 
     def __init__(self, status: int, code: str, template: str) -> None:
         self.status = status

@@ -24,15 +24,6 @@ LONGEST_NAME = 4096
 LONGEST_PROPERTY = 32 * 1024
 LARGEST_ENTITY = 2 * 1024 * 1024
 
-_SHAPES = {
-    "attributes": dict,
-    "relationshipAttributes": dict,
-    "customAttributes": dict,
-    "businessAttributes": dict,
-    "classifications": list,
-    "labels": list,
-}
-
 
 @dataclass(slots=True, kw_only=True)
 class Incoming:
@@ -53,15 +44,13 @@ class Request:
     Errors: the CatalogError that the server answers with.
     """
 
-    def __init__(self, store: Store, typedefs: Typedefs, raw_entities: Iterable[Any]) -> None:
+    def __init__(self, store: Store, typedefs: Typedefs, raw_entities: Iterable[Json]) -> None:
         self._store = store
         self._typedefs = typedefs
         self._by_key: dict[str, Incoming] = {}
         generated_keys = (f"-{number}" for number in count(10**15))
         for raw in raw_entities:
-            self._take(_object(raw), generated_keys)
-        if not self._by_key:
-            raise CatalogError(Fault.BAD_PARAMETERS, "no entities to create or update")
+            self._take(raw, generated_keys)
         self.entities = list(self._by_key.values())
         self._check_guids()
         self._find_existing()
@@ -86,8 +75,6 @@ class Request:
             self._typedefs.check_classification(classification)
         for group, values in (raw.get("businessAttributes") or {}).items():
             self._typedefs.check_business(entity.type, group, values)
-        for _, value in _relation_values(entity):
-            _references(value)
         self._by_key.setdefault(key, entity)
 
     def _check_guids(self) -> None:
@@ -181,20 +168,8 @@ def _relation_values(entity: Incoming) -> Iterator[tuple[Relation, Any]]:
 
 
 def _references(value: Any) -> list[Json]:
-    """Return the references in a value, each of them well formed."""
-    references = value if isinstance(value, list) else [] if value is None else [value]
-    for reference in references:
-        if not _is_reference(reference):
-            raise CatalogError(Fault.BAD_REFERENCE, reference)
-    return references
-
-
-def _is_reference(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    if value.get("guid") is not None:
-        return _is_placeholder(str(value["guid"])) or _is_guid(str(value["guid"]))
-    return isinstance(value.get("typeName"), str) and isinstance(value.get("uniqueAttributes"), dict)
+    """Return the references in a value."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _holds(reference: Json) -> bool:
@@ -211,14 +186,3 @@ def _is_guid(text: str) -> bool:
         return str(uuid.UUID(text)) == text.lower()
     except ValueError:
         return False
-
-
-def _object(raw: Any) -> Json:
-    if not isinstance(raw, dict):
-        raise CatalogError(Fault.BAD_REQUEST, f"an entity is a JSON object, not {raw!r}")
-    for name, shape in _SHAPES.items():
-        if raw.get(name) is not None and not isinstance(raw[name], shape):
-            raise CatalogError(
-                Fault.BAD_REQUEST, f"an entity's {name} are a JSON {'object' if shape is dict else 'list'}"
-            )
-    return raw

@@ -112,10 +112,6 @@ class Account:
                 part[key] = [entity for entity in answer[key] if may_read(entity)]
         if "@search.count" in part:
             part["@search.count"] = len(part["value"])
-        if isinstance(answer.get("guidEntityMap"), dict):
-            nodes = {guid: node for guid, node in answer["guidEntityMap"].items() if may_read(node)}
-            edges = [e for e in answer["relations"] if {e["fromEntityId"], e["toEntityId"]} <= nodes.keys()]
-            part |= {"guidEntityMap": nodes, "relations": edges}
         return part
 
     def _roles(self, caller: str, collection: str) -> set[str]:

@@ -80,15 +80,6 @@ class CatalogServer:
         """The same at Atlas' own path; accepts basic credentials (`admin`, the token) too."""
         return f"{self.url}/api/atlas/v2"
 
-    @property
-    def older_endpoint(self) -> str:
-        """The same at the path of older Purview accounts."""
-        return f"{self.url}/catalog/api/atlas/v2"
-
-    def token_of(self, principal: str) -> str:
-        """Return the token of another principal than the owner; the policies give its roles."""
-        return f"{self.token}:{principal}"
-
     def start(self) -> None:
         """Start the child and wait until it answers."""
         # This process holds the socket, so nobody can take the port before the child uses it.

@@ -107,15 +107,10 @@ class Typedefs:
             groups[keys[typedef["category"]]].append(typedef)
         return dict(groups)
 
-    def headers(self) -> list[Json]:
-        """Return guid, name and category of all definitions."""
-        keys = ("guid", "name", "serviceType", "category")
-        return [{key: typedef.get(key) for key in keys} for typedef in self.by_name.values()]
-
-    def named(self, name: str, category: str = "") -> Json:
-        """Return one definition for clients; error 404-00-001 when there is none, or none of this category."""
-        if self.category(name) not in ({category} if category else set(CATEGORIES.values())):
-            raise CatalogError(Fault.UNKNOWN_TYPE_NAME, (category or "type").lower(), name)
+    def named(self, name: str, category: str) -> Json:
+        """Return one definition for clients; error 404-00-001 when there is none of this category."""
+        if self.category(name) != category:
+            raise CatalogError(Fault.UNKNOWN_TYPE_NAME, category.lower(), name)
         return self.by_name[name]
 
     # -- checking what entities hold
@@ -141,7 +136,7 @@ class Typedefs:
 
     # -- writing
 
-    def create(self, payload: Any) -> Json:
+    def create(self, payload: Json) -> Json:
         """Store new definitions. Errors: 409-00-001 when one exists, 400 when one is not valid."""
         typedefs: dict[str, Json] = {}
         for category, typedef in _definitions(payload):
@@ -151,7 +146,7 @@ class Typedefs:
             typedefs[name] = self._stamped(typedef, category, {})
         return self._save(typedefs)
 
-    def update(self, payload: Any) -> Json:
+    def update(self, payload: Json) -> Json:
         """Change definitions. Errors: 404-00-001 for an unknown one, 400 for a change that Atlas refuses."""
         typedefs = {}
         for category, typedef in _definitions(payload):
@@ -213,13 +208,9 @@ def _resolved(by_name: Mapping[str, Json]) -> dict[str, EntityType]:
     return {name: _entity_type(name, entities, supers, relations) for name in entities}
 
 
-def _definitions(payload: Any) -> Iterator[tuple[str, Json]]:
-    if not isinstance(payload, dict):
-        raise CatalogError(Fault.BAD_REQUEST, "type definitions are a JSON object of lists: " + ", ".join(CATEGORIES))
+def _definitions(payload: Json) -> Iterator[tuple[str, Json]]:
     for key, category in CATEGORIES.items():
         for typedef in payload.get(key) or ():
-            if not isinstance(typedef, dict) or not isinstance(typedef.get("name"), str):
-                raise CatalogError(Fault.BAD_TYPE_DEFINITION, typedef, "it has no name")
             yield category, typedef
 
 

@@ -1,9 +1,8 @@
-"""Stored entities as clients read them (`AtlasEntity`, `AtlasEntityHeader`), and their lineage (`AtlasLineageInfo`)."""
+"""Stored entities as clients read them (`AtlasEntity`, `AtlasEntityHeader`)."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from throughline.local.catalog.errors import CatalogError, Fault
 from throughline.local.catalog.marks import marks_of, own_marks
 from throughline.local.catalog.store import Edge, Entity, Store
 from throughline.local.catalog.typedefs import Relation, Typedefs
@@ -12,7 +11,7 @@ Json = dict[str, Any]
 
 
 def header(entity: Entity) -> Json:
-    """Return the short form of an entity, for search, lineage and the answers to writes."""
+    """Return the short form of an entity, for search and the answers to writes."""
     attributes = entity.body["attributes"]
     collection = {"collectionId": entity.body["collectionId"]} if "collectionId" in entity.body else {}
     marks = own_marks(entity)
@@ -126,63 +125,3 @@ def _shape(relation: Relation, values: list[Json]) -> list[Json] | Json | None:
 def _object_id(entity: Entity) -> Json:
     names = {"qualifiedName": entity.qualified_name}
     return {"guid": entity.guid, "typeName": entity.type, "uniqueAttributes": names}
-
-
-_INPUTS = "dataset_process_inputs"
-_OUTPUTS = "process_dataset_outputs"
-# Upstream, a data set leads to the processes that have it as output; downstream, to those that have it as input.
-_WAYS = {"INPUT": (_OUTPUTS, _INPUTS), "OUTPUT": (_INPUTS, _OUTPUTS)}
-
-
-def lineage(store: Store, typedefs: Typedefs, entity: Entity, *, direction: str, depth: int) -> Json:
-    """Return an entity's lineage. One step of depth leads from a data set through a process to the next data sets;
-    `depth` 0: without limit. As on real servers, relationships that are only marked as deleted are included.
-
-    Errors: 400-00-026 for an unknown direction or invalid depth, 404-00-011 for an entity that can't have lineage.
-    """
-    if direction.upper() not in {*_WAYS, "BOTH"}:
-        raise CatalogError(Fault.BAD_LINEAGE_PARAMETERS, "direction", f"{direction} (INPUT, OUTPUT or BOTH)")
-    if depth < 0:
-        raise CatalogError(Fault.BAD_LINEAGE_PARAMETERS, "depth", depth)
-    supers = typedefs.entity_type(entity.type).supers
-    if supers.isdisjoint({"Process", "DataSet"}):
-        raise CatalogError(Fault.NO_LINEAGE, entity.guid)
-    edges: dict[str, Edge] = {}
-    for way in _WAYS if direction.upper() == "BOTH" else (direction.upper(),):
-        frontier, steps = {entity.guid}, depth or None
-        if "Process" in supers:
-            leading = store.edges_of(entity.guid, _WAYS[way][1])
-            edges |= {edge.guid: edge for edge in leading}
-            frontier, steps = {edge.end2 for edge in leading}, depth - 1 if depth else None
-        edges |= _walk(store, way, frontier, steps)
-    nodes = {guid: store.entities[guid] for edge in edges.values() for guid in (edge.end1, edge.end2)}
-    return {
-        "baseEntityGuid": entity.guid,
-        "lineageDirection": direction.upper(),
-        "lineageDepth": depth,
-        "guidEntityMap": {guid: header(node) for guid, node in nodes.items()},
-        "relations": [_relation(edge) for edge in edges.values()],
-    }
-
-
-def _walk(store: Store, way: str, frontier: set[str], steps: int | None) -> dict[str, Edge]:
-    """Return the edges within `steps` steps (None: all) of the data sets, nearest first."""
-    near, far = _WAYS[way]
-    edges: dict[str, Edge] = {}
-    visited = set(frontier)
-    while frontier and steps != 0:
-        steps = None if steps is None else steps - 1
-        ends: set[str] = set()
-        for near_edge in [edge for guid in sorted(frontier) for edge in store.edges_of(guid, near)]:
-            # A process with no data set on its far side is not shown.
-            far_edges = store.edges_of(near_edge.end1, far)
-            edges |= {edge.guid: edge for edge in ((near_edge, *far_edges) if far_edges else ())}
-            ends |= {edge.end2 for edge in far_edges}
-        frontier = ends - visited
-        visited |= frontier
-    return edges
-
-
-def _relation(edge: Edge) -> Json:
-    ends = (edge.end2, edge.end1) if edge.relationship == _INPUTS else (edge.end1, edge.end2)
-    return {"fromEntityId": ends[0], "toEntityId": ends[1], "relationshipId": edge.guid}

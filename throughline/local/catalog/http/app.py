@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 
-from throughline.local.catalog.errors import CatalogError, Fault
+from throughline.local.catalog.errors import CatalogError
 from throughline.local.catalog.http.verbs import NOTHING, PURVIEW, VERBS, Call, Catalog, Verb, run, verbs_by_path
 from throughline.local.catalog.purview import OWNER
 
@@ -21,7 +21,6 @@ ATLAS_ROOT = "/api/atlas"
 PURVIEW_ROOTS = ("/datamap/api/atlas", "/catalog/api/atlas")
 USER = "admin"
 
-_LARGEST_BODY = 64 * 1024 * 1024
 _NO_CREDENTIALS = (
     "<html><body><h1>401 Unauthorized</h1><p>Send the header <code>Authorization: Bearer TOKEN</code> with the "
     "catalog's token.</p></body></html>"
@@ -110,8 +109,6 @@ class CatalogApp:
             return refused()
         try:
             body = await _body(request)
-        except CatalogError as error:
-            return JSONResponse(error.to_json(), status_code=error.fault.status)
         except ClientDisconnect:
             return Response(status_code=400)  # it is counted, and never read
         query = tuple(request.query_params.multi_items())
@@ -123,22 +120,15 @@ class CatalogApp:
                 return refused()
             try:
                 return JSONResponse(page(request.query_params, await _body(request)))
-            except (CatalogError, ValueError) as error:
+            except ValueError as error:
                 return JSONResponse({"error": str(error)}, status_code=400)
 
         return Route(path, endpoint, methods=[method])
 
 
 async def _body(request: Request) -> Any:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _LARGEST_BODY:
-            raise CatalogError(Fault.TOO_LARGE, _LARGEST_BODY)
-    try:
-        return orjson.loads(body) if body else None
-    except orjson.JSONDecodeError as error:
-        raise CatalogError(Fault.BAD_REQUEST, f"the body is not JSON: {error}") from error
+    body = await request.body()
+    return orjson.loads(body) if body else None
 
 
 def _caller(request: Request, token: str, *, basic: bool) -> str:

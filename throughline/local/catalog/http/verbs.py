@@ -18,16 +18,14 @@ from throughline.local.catalog.glossary import Glossary
 from throughline.local.catalog.purview import OWNER, Account
 from throughline.local.catalog.search import query, search
 from throughline.local.catalog.store import ROOT, Entity, Store
-from throughline.local.catalog.typedefs import CATEGORIES, Typedefs
-from throughline.local.catalog.views import Views, lineage
+from throughline.local.catalog.typedefs import Typedefs
+from throughline.local.catalog.views import Views
 
 Json = dict[str, Any]
 
 NOTHING = object()
 """Marks an answer without a body (204)."""
-_CATEGORIES = {"typedef": ""} | {key.removesuffix("s").lower(): category for key, category in CATEGORIES.items()}
-"""The category of the definitions of a kind, as paths name it; empty: all."""
-_UNIQUE = re.compile(r"attr(?:_\d+)?:(?P<name>.+)")
+_UNIQUE = re.compile(r"attr(?:_\d+)?:qualifiedName")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,26 +48,9 @@ class Call:
         return [self.path["guid"]] if "guid" in self.path else [v for key, v in self.query if key == "guid"]
 
     @property
-    def fields(self) -> Json:
-        """Return its body, which has to be a JSON object. Error: 400-00-029."""
-        if not isinstance(self.body, dict):
-            raise CatalogError(Fault.BAD_REQUEST, f"expected a JSON object, not {self.body!r:.100}")
-        return self.body
-
-    @property
-    def references(self) -> list[Json]:
-        """Return its body, which has to be a list of JSON objects. Error: 400-00-01A."""
-        return objects(self.body)
-
-    @property
     def names(self) -> list[str]:
-        """Return the qualified names in its query. Error: 400-00-013."""
-        matches = [(match["name"], value) for key, value in self.query if (match := _UNIQUE.fullmatch(key))]
-        unknown = next((name for name, _ in matches if name != "qualifiedName"), "")
-        if unknown or not matches:
-            details = unknown or "(none given: ?attr:qualifiedName=…)"
-            raise CatalogError(Fault.NOT_UNIQUE, self.path["type"], details)
-        return [value for _, value in matches]
+        """Return the qualified names in its query."""
+        return [value for key, value in self.query if _UNIQUE.fullmatch(key)]
 
     def get(self, name: str, default: str = "") -> str:
         """Return the first value of a query parameter."""
@@ -78,20 +59,6 @@ class Call:
     def flag(self, name: str) -> bool:
         """Return a query parameter that is true or false; pyapacheatlas writes True and False."""
         return self.get(name).lower() == "true"
-
-    def number(self, name: str, default: int) -> int:
-        """Return a query parameter that is a whole number. Error: 400-00-029."""
-        try:
-            return int(self.get(name) or default)
-        except ValueError as error:
-            raise CatalogError(Fault.BAD_REQUEST, f"{name} is a whole number, not {self.get(name)}") from error
-
-
-def objects(value: Any) -> list[Json]:
-    """Return a value of a body, which has to be a list of JSON objects. Error: 400-00-01A."""
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise CatalogError(Fault.BAD_PARAMETERS, "a list of JSON objects is needed")
-    return value
 
 
 class Catalog:
@@ -149,7 +116,7 @@ class Catalog:
         return self.store.named(self.typedefs.entity_type(type_name).subs, name)
 
     def by_name(self, call: Call) -> Entity:
-        """Return the entity of the type and the name in a call. Errors: 400-00-013, 400-00-014, 404-00-009."""
+        """Return the entity of the type and the name in a call. Errors: 400-00-014, 404-00-009."""
         entity = self.find(call.path["type"], call.names[0])
         if entity is None:
             raise CatalogError(Fault.UNKNOWN_NAME, call.path["type"], f"qualifiedName={call.names[0]}")
@@ -203,28 +170,15 @@ def _collection_of(entity: Entity | None) -> str:
     return entity.collection if entity else ROOT
 
 
-def _get_typedef(catalog: Catalog, call: Call) -> Json:
-    kind, name = call.path["kind"], call.path["name"]
-    if kind not in _CATEGORIES:
-        raise CatalogError(Fault.UNKNOWN_TYPE_NAME, kind, name)
-    return catalog.typedefs.named(name, _CATEGORIES[kind])
-
-
 def _post_bulk(catalog: Catalog, call: Call) -> Json:
-    if not isinstance(call.fields.get("entities"), list):
-        raise CatalogError(Fault.BAD_PARAMETERS, "no list of entities")
-    return catalog.writer(call).upsert(call.fields["entities"])
+    return catalog.writer(call).upsert(call.body["entities"])
 
 
 def _get_bulk(catalog: Catalog, call: Call) -> Json:
-    if not call.guids:
-        raise CatalogError(Fault.UNKNOWN_GUID, "(none given)")
     return _many(catalog, call, [catalog.by_guid(guid) for guid in call.guids])
 
 
 def _delete(catalog: Catalog, call: Call) -> Json:
-    if not call.guids:
-        raise CatalogError(Fault.BAD_PARAMETERS, "no guid")
     return catalog.writer().delete(call.guids)
 
 
@@ -252,18 +206,10 @@ def _many(catalog: Catalog, call: Call, entities: list[Entity]) -> Json:
     }
 
 
-def _lineage(catalog: Catalog, call: Call, entity: Entity) -> Json:
-    direction, depth = call.get("direction", "BOTH"), call.number("depth", 3)
-    return lineage(catalog.store, catalog.typedefs, entity, direction=direction, depth=depth)
-
-
 def _post_classification(catalog: Catalog, call: Call) -> None:
     """Attach one classification to many entities."""
-    mark, guids = call.fields.get("classification"), call.fields.get("entityGuids")
-    if not isinstance(mark, dict) or not isinstance(guids, list) or not guids:
-        raise CatalogError(Fault.BAD_PARAMETERS, "a classification and entityGuids are needed")
-    for guid in dict.fromkeys(map(str, guids)):
-        marks.attach(catalog.store, catalog.typedefs, catalog.by_guid(guid), mark)
+    for guid in dict.fromkeys(call.body["entityGuids"]):
+        marks.attach(catalog.store, catalog.typedefs, catalog.by_guid(guid), call.body["classification"])
 
 
 def _delete_classification(catalog: Catalog, call: Call) -> None:
@@ -274,10 +220,13 @@ def _delete_classification(catalog: Catalog, call: Call) -> None:
 _ASSIGNED = "glossary/terms/{guid}/assignedEntities"
 VERBS = (
     Verb("GET", "types/typedefs", lambda catalog, _: catalog.typedefs.grouped(catalog.typedefs.by_name.values())),
-    Verb("GET", "types/typedefs/headers", lambda catalog, _: catalog.typedefs.headers()),
     Verb("POST", "types/typedefs", lambda catalog, call: catalog.typedefs.create(call.body), writes=True),
     Verb("PUT", "types/typedefs", lambda catalog, call: catalog.typedefs.update(call.body), writes=True),
-    Verb("GET", "types/{kind}/name/{name}", _get_typedef),
+    Verb(
+        "GET",
+        "types/businessmetadatadef/name/{name}",
+        lambda catalog, call: catalog.typedefs.named(call.path["name"], "BUSINESS_METADATA"),
+    ),
     Verb("POST", "entity/bulk", _post_bulk, writes=True),
     Verb("GET", "entity/bulk", _get_bulk),
     Verb("DELETE", "entity/bulk", _delete, writes=True),
@@ -290,31 +239,25 @@ VERBS = (
     Verb("DELETE", "entity/guid/{guid}/classification/{classification}", _delete_classification, writes=True),
     Verb("GET", "glossary", lambda catalog, _: catalog.glossary.glossaries()),
     Verb("POST", "glossary", lambda catalog, call: catalog.glossary.create(call.body), writes=True),
-    Verb("GET", "glossary/{guid}", lambda catalog, call: catalog.glossary.glossary(call.path["guid"])),
-    Verb("POST", "glossary/term", lambda catalog, call: catalog.glossary.create_term(call.body), writes=True),
     Verb(
         "POST",
         "glossary/terms",
-        lambda catalog, call: [catalog.glossary.create_term(raw) for raw in call.references],
+        lambda catalog, call: [catalog.glossary.create_term(raw) for raw in call.body],
         writes=True,
     ),
-    Verb("GET", "glossary/term/{guid}", lambda catalog, call: catalog.glossary.term(call.path["guid"])),
-    Verb("GET", _ASSIGNED, lambda catalog, call: catalog.glossary.assigned(call.path["guid"])),
     Verb(
         "POST",
         _ASSIGNED,
-        lambda catalog, call: catalog.glossary.assign(call.path["guid"], call.references),
+        lambda catalog, call: catalog.glossary.assign(call.path["guid"], call.body),
         writes=True,
     ),
     Verb(
         "DELETE",
         _ASSIGNED,
-        lambda catalog, call: catalog.glossary.dismiss(call.path["guid"], call.references),
+        lambda catalog, call: catalog.glossary.dismiss(call.path["guid"], call.body),
         writes=True,
     ),
-    Verb("GET", "lineage/{guid}", lambda catalog, call: _lineage(catalog, call, catalog.by_guid(call.path["guid"]))),
-    Verb("GET", "lineage/uniqueAttribute/type/{type}", lambda cat, call: _lineage(cat, call, cat.by_name(call))),
-    Verb("POST", "search/basic", lambda catalog, call: search(catalog.store, catalog.typedefs, call.fields)),
+    Verb("POST", "search/basic", lambda catalog, call: search(catalog.store, catalog.typedefs, call.body)),
 )
 
 
@@ -325,19 +268,19 @@ def verbs_by_path() -> list[Verb]:
 
 PURVIEW = (
     *(
-        Verb("POST", path, lambda catalog, call: query(catalog.store.entities.values(), call.fields))
+        Verb("POST", path, lambda catalog, call: query(catalog.store.entities.values(), call.body))
         for path in ("datamap/api/search/query", "catalog/api/search/query")
     ),
     Verb("POST", "catalog/api/collections/{collection}/entity/bulk", _post_bulk, writes=True),
     Verb(
         "GET",
         "account/collections",
-        lambda catalog, call: catalog.account.collections(call.caller, call.number("$skipToken", 0)),
+        lambda catalog, call: catalog.account.collections(call.caller, int(call.get("$skipToken", "0"))),
     ),
     Verb(
         "PUT",
         "account/collections/{collection}",
-        lambda catalog, call: catalog.account.put_collection(call.caller, call.path["collection"], call.fields),
+        lambda catalog, call: catalog.account.put_collection(call.caller, call.path["collection"], call.body),
     ),
     Verb(
         "GET",
@@ -347,7 +290,7 @@ PURVIEW = (
     Verb(
         "PUT",
         "policystore/metadataPolicies/{policy}",
-        lambda catalog, call: catalog.account.put_policy(call.caller, call.path["policy"], call.fields),
+        lambda catalog, call: catalog.account.put_policy(call.caller, call.path["policy"], call.body),
     ),
 )
 """Purview's additional verbs. Those of the account write no entities, and check access themselves."""
