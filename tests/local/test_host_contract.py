@@ -18,7 +18,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """An app with HTTP functions and keys, and its running host."""
     scratch = tmp_path_factory.mktemp("contract")
     http.write_keys(scratch / "keys.json")
-    settings = {"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": str(http.LIMIT), **http.DISABLED, **http.NOT_DISABLED}
+    settings = {**http.DISABLED, **http.NOT_DISABLED}
     with sample(http.web_app(scratch), scratch, settings, "--keys", str(scratch / "keys.json")) as app:
         app.start()
         yield app

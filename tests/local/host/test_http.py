@@ -18,7 +18,7 @@ from tests.local.hosting import App, sample, wait_for
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """The sample app with HTTP functions, and its running host."""
     scratch = tmp_path_factory.mktemp("web")
-    with sample("web", scratch, {"FUNCTIONS_REQUEST_BODY_SIZE_LIMIT": "100000"}) as app:
+    with sample("web", scratch) as app:
         app.start()
         yield app
 
@@ -77,11 +77,6 @@ def test_a_failure_is_one_line_in_the_log(web: App) -> None:
     assert re.search(r"ERROR .* function=boom invocation=[0-9a-f-]{36} try=1/1 failed: RuntimeError\('secret", log)
     assert re.search(r"INFO    \[slow_hello\] slow on two\\nlines for GET\n", log)
     assert "Traceback" not in log
-
-
-def test_a_body_at_the_limit_is_accepted(web: App) -> None:
-    """A longer body is a case of the contract."""
-    assert requests.post(f"{web.url}/api/v1/echo", data=b"x" * 100_000, timeout=60).status_code == 201
 
 
 def test_functions_without_async_run_concurrently(web: App) -> None:

@@ -111,7 +111,6 @@ def test_a_blob_pattern_matches_names(path: str, blob: str, *, matches: bool) ->
         ("a/{x}", "/api/a/1", {"x": "1"}),
         ("a/{x?}", "/api/a", {}),
         ("a/{*x}", "/api/a/b/c", {"x": "b/c"}),
-        ("a/{x}-{y}.json", "/api/a/p-q.json", {"x": "p", "y": "q"}),
     ],
 )
 def test_a_route_template_matches_paths(
@@ -129,14 +128,6 @@ def test_fixed_routes_take_precedence_over_routes_with_parameters(tmp_path: Path
     routes = make_routes(read_functions(write(tmp_path, "b", HTTP | {"route": "fixed"})), PLAIN)
     answers = [find_route(routes, "GET", path) for path in ("/fixed", "/other")]
     assert [answer[0].function.name for answer in answers if answer] == ["b", "a"]
-
-
-@pytest.mark.parametrize("route", ["{x:regex}", "{x"])
-def test_invalid_routes_are_refused(tmp_path: Path, route: str) -> None:
-    """The error names their function."""
-    functions = read_functions(write(tmp_path, "one", HTTP | {"route": route}))
-    with pytest.raises(AppError, match=r"one/function\.json: route"):
-        make_routes(functions, HostConfig(version="2.0"))
 
 
 def run_host(*arguments: str | Path) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""How blobs are delivered by Event Grid, and timers that were due."""
+"""How blobs are delivered by Event Grid."""
 
 import base64
 import json
@@ -6,7 +6,6 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import requests
@@ -91,17 +90,3 @@ def _poison(bench: Bench) -> None:
         assert [message["BlobName"] for message in poison if message["ContainerName"] == bench.container] == [
             "in/bad.txt"
         ]
-
-
-@contract_case("a timer that was due while no host ran is called at the start, past due")
-def _past_due(bench: Bench) -> None:
-    yesterday = datetime.now(UTC) - timedelta(days=1)
-    storage = HostStorage(bench.azurite.connection_string, Counter())
-    storage.create_container("azure-webjobs-hosts")
-    status = f"timers/host-{bench.container}/Host.Functions.every_second/status"
-    storage.put_blob("azure-webjobs-hosts", status, json.dumps({"Next": yesterday.isoformat()}).encode())
-    with sample("timers", bench.scratch, bench.settings() | {"SCHEDULE": "0 0 0 1 1 *"}) as app:
-        app.start()
-        assert wait_for(lambda: app.notes("begin") and app.notes("start"))
-        assert [note["past_due"] for note in app.notes("begin")] == [True]
-        assert len(app.notes("start")) == 1, "runOnStartup"

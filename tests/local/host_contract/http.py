@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import requests
 
 from tests.local.host_contract import Bench, contract_case
-from tests.local.hosting import APPS, sample
+from tests.local.hosting import APPS
 from throughline.local.host.config import read_host_json
 from throughline.local.host.index import read_functions
 from throughline.local.host.settings import AppError
@@ -19,7 +18,6 @@ from throughline.local.host.settings import AppError
 KEY, OWN_KEY = "app-key", "echo-key"
 DISABLED = {"AzureWebJobs.dotted.Disabled": "true", "AzureWebJobs_scored_Disabled": "1"}
 NOT_DISABLED = {"AzureWebJobs__lines__Disabled": "true"}
-LIMIT = 100_000
 
 
 def web_app(folder: Path) -> Path:
@@ -70,19 +68,6 @@ def _wrong_method(bench: Bench) -> None:
 @contract_case("a chunked body arrives empty")
 def _chunked_body(bench: Bench) -> None:
     assert bench.ask("POST", "/api/v1/echo", data=iter([b"lost"])).json()["body"] == ""
-
-
-@contract_case("more than the limit is 500 with a length, 400 when chunked; the limit is 100 MiB")
-def _too_large(bench: Bench) -> None:
-    assert bench.ask("POST", "/api/v1/echo", data=b"x" * (LIMIT + 1)).status_code == 500
-    assert "Exception binding parameter 'req'" in bench.web.hosts[0].log.read_text()
-    assert bench.ask("POST", "/api/v1/echo", data=iter([b"x" * LIMIT, b"x"])).status_code == 400
-    with sample("web", bench.scratch) as app:
-        app.start()
-        with socket.create_connection(("127.0.0.1", app.listening.getsockname()[1]), 15) as connection:
-            length = (100 << 20) + 1
-            connection.sendall(f"POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode())
-            assert connection.recv(100).startswith(b"HTTP/1.1 500")
 
 
 @contract_case("answers are chunked, without a Content-Length")

@@ -34,11 +34,10 @@ class Azurite:
     """Blob, queue and table storage on 127.0.0.1, as a context manager.
 
     `ports` names some or all of blob, queue and table; the others get free ones. With `location` the data is kept in
-    that folder, else in memory. `product_style_url` also accepts `http://devstoreaccount1.blob.localhost:PORT/`, which
-    Hadoop's wasb needs on other ports than the usual ones. `accounts` are the names of further accounts with the same
-    key. With `certificate` (the files of a certificate and of its key) it speaks TLS and also takes tokens. Entering
-    raises LocalError when a port is taken or Azurite does not start, NodeError when there is no node.
-    Azurite ends with the block and with this process.
+    that folder, else in memory. `accounts` are the names of further accounts with the same key. With `certificate` (the
+    files of a certificate and of its key) it speaks TLS and also takes tokens. Entering raises LocalError when a port
+    is taken or Azurite does not start, NodeError when there is no node. Azurite ends with the block and with this
+    process.
     """
 
     def __init__(
@@ -46,13 +45,11 @@ class Azurite:
         *,
         location: Path | None = None,
         ports: Mapping[str, int] | None = None,
-        product_style_url: bool = False,
         accounts: Iterable[str] = (),
         certificate: tuple[Path, Path] | None = None,
     ) -> None:
         self.location = location
         self.ports = dict.fromkeys(SERVICES, 0) | dict(ports or {})
-        self._product_style_url = product_style_url
         self._certificate = certificate
         self._accounts = (ACCOUNT, *accounts)
         self._parts = contextlib.ExitStack()
@@ -102,9 +99,7 @@ class Azurite:
             self.location.mkdir(parents=True, exist_ok=True)
             keeping = ["--location", str(self.location.resolve())]
         command = [str(find_node().node), YOUNG_SPACE, str(install())]
-        command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry", *keeping]
-        if not self._product_style_url:
-            command.append("--disableProductStyleUrl")
+        command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry", "--disableProductStyleUrl", *keeping]
         if self._certificate:
             certificate, key = self._certificate
             command += ["--oauth", "basic", "--cert", str(certificate), "--key", str(key)]

@@ -27,13 +27,15 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return 2
     connection = os.environ.get("AzureWebJobsStorage", "UseDevelopmentStorage=true")  # noqa: SIM112 -- Azure's own spelling
-    with EventGrid(connection=connection, url=options.url, subscriptions=subscribed, delay=options.delay):
-        for subscription in subscribed:
-            sys.stdout.write(
-                f"notifying {subscription.function} at {options.url} of new blobs in {subscription.pattern.container}\n"
-            )
-        sys.stdout.flush()
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    event_grid = EventGrid(connection=connection, url=options.url, subscriptions=subscribed, delay=options.delay)
+    event_grid.start()
+    for subscription in subscribed:
+        sys.stdout.write(
+            f"notifying {subscription.function} at {options.url} of new blobs in {subscription.pattern.container}\n"
+        )
+    sys.stdout.flush()
+    signal.sigwait({signal.SIGINT, signal.SIGTERM})
+    event_grid.stop()
     return 0
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import urllib3
 
@@ -31,7 +31,7 @@ _SECOND = timedelta(seconds=1)  # storage's times are whole seconds
 
 
 class EventGrid:
-    """Posts to the host at `url` while its context lasts; lists the account of `connection` every `poll` seconds.
+    """Posts to the host at `url` from `start` to `stop`; lists the account of `connection` every `poll` seconds.
 
     An event is posted `delay` seconds after its blob was found. The file `note` keeps, from one start to the next, the
     time since which blobs may not have been posted; without it all blobs are new.
@@ -55,13 +55,6 @@ class EventGrid:
         self._waiting: dict[Future[None], datetime] = {}  # by event: when its blob was written
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="event grid", daemon=True)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Begin to list and to post."""

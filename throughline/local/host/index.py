@@ -34,7 +34,6 @@ class Function:
     name: str
     directory: Path
     script: Path
-    entry_point: str
     bindings: tuple[Binding, ...]
 
     @property
@@ -78,7 +77,6 @@ def _function(folder: Path, content: Mapping[str, Any], environment: Mapping[str
         name=folder.name,
         directory=folder,
         script=folder / content.get("scriptFile", "__init__.py"),
-        entry_point=content.get("entryPoint", ""),
         bindings=tuple(_binding(binding, environment) for binding in content["bindings"]),
     )
 

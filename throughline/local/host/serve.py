@@ -6,8 +6,6 @@ import hashlib
 import os
 import signal
 import socket
-import time
-from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,7 @@ from throughline.local.host.http.routes import make_routes
 from throughline.local.host.http.server import Web
 from throughline.local.host.index import Function, read_functions
 from throughline.local.host.logs import logger
-from throughline.local.host.settings import AppError, connection_string
-from throughline.local.host.storage import HostStorage
-from throughline.local.host.timers import Monitor, Timer
+from throughline.local.host.timers import Timer
 from throughline.local.host.triggers import Pace, StorageGoneError, StorageHost
 from throughline.local.host.worker.client import WorkerDeadError, WorkerProcess
 from throughline.local.host.worker.messages import Load
@@ -50,7 +46,6 @@ class AppHost:
     ) -> None:
         self._root, self._config, self._worker = root, config, worker
         self._pace, self._keys, self._grace = pace, keys, grace
-        self._begun = time.monotonic()
         self._host_id = _host_id(root)
         self._functions: tuple[Function, ...] = ()
         self._storage: StorageHost | None = None
@@ -65,7 +60,7 @@ class AppHost:
             self._storage = StorageHost(
                 functions, self._worker, config=self._config, pace=self._pace, host_id=self._host_id
             )
-        self._timers = [Timer(function, self._worker, self._monitor(function)) for function in self._of("timerTrigger")]
+        self._timers = [Timer(function, self._worker) for function in self._of("timerTrigger")]
         level = self._config.logging.log_level.default
         await self._worker.load(Load(root=self._root, functions=self._functions, level=level))
         config = uvicorn.Config(
@@ -126,14 +121,6 @@ class AppHost:
             logger.critical("An unhandled exception has occurred. Host is shutting down. %s", error)
         return not errors
 
-    def _monitor(self, function: Function) -> Monitor | None:
-        """Return the monitor of a timer's times; None without storage."""
-        try:
-            storage = HostStorage(connection_string(), Counter())
-        except AppError:
-            return None
-        return Monitor(storage, self._host_id, function)
-
     def _of(self, *triggers: str) -> tuple[Function, ...]:
         return tuple(function for function in self._functions if function.trigger.type in triggers)
 
@@ -144,7 +131,6 @@ class AppHost:
             "version": f"local, runtime {self._worker.version}",
             "processId": os.getpid(),
             "workerProcessId": self._worker.pid,
-            "processUptime": round((time.monotonic() - self._begun) * 1000),
             "functions": [function.name for function in self._functions],
         }
 
@@ -157,7 +143,6 @@ class AppHost:
             "running": dict(+self._worker.running),
             "queued": await storage.queued() if storage else 0,
             "poisoned": storage.poisoned if storage else 0,
-            "worker_restarts": self._worker.restarts,
         }
 
 

@@ -20,8 +20,6 @@ from xml.etree import ElementTree as ET
 
 import urllib3
 
-HOST_CONTAINER = "azure-webjobs-hosts"
-"""The container of the host's own state, as in Azure."""
 VERSION = "2021-12-02"
 _DEVELOPMENT = (
     "AccountName=devstoreaccount1;"
@@ -81,12 +79,6 @@ class HostStorage:
         self._calls = calls
         self._counting = threading.Lock()
 
-    def create_container(self, container: str) -> None:
-        """Create it unless it exists."""
-        self._call(
-            "create container", "PUT", f"{self._blobs}/{container}", {"restype": "container"}, accept=(_CONFLICT,)
-        )
-
     def list_blobs(self, container: str, prefix: str, marker_before: str = "") -> Iterator[Listed]:
         """Yield every blob, those after the name `marker_before` if given; nothing when the container does not exist.
 
@@ -102,15 +94,10 @@ class HostStorage:
             yield from map(_listed, page.iterfind("Blobs/Blob"))
             marker = page.findtext("NextMarker") or None
 
-    def get_blob(self, container: str, name: str, *, kind: str = "get blob") -> bytes | None:
-        """Download a whole blob, counted as `kind`; return None when it does not exist."""
-        answer = self._call(kind, "GET", self.blob_url(container, name), {}, accept=(_NOT_FOUND,))
+    def get_blob(self, container: str, name: str) -> bytes | None:
+        """Download a whole blob; return None when it does not exist."""
+        answer = self._call("get blob", "GET", self.blob_url(container, name), {}, accept=(_NOT_FOUND,))
         return None if answer.status == _NOT_FOUND else answer.data
-
-    def put_blob(self, container: str, name: str, data: bytes = b"", *, kind: str = "put blob") -> None:
-        """Write a blob, counted as `kind`."""
-        headers = {"x-ms-blob-type": "BlockBlob"}
-        self._call(kind, "PUT", self.blob_url(container, name), {}, headers=headers, body=data)
 
     def create_queue(self, queue: str) -> None:
         """Create it unless it exists."""

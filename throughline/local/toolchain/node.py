@@ -41,19 +41,13 @@ def find_node() -> NodeTools:
     return tools
 
 
-def missing_requirement() -> str | None:
-    """Return the pinned requirement to install so that `find_node` finds a node; None when it already does."""
-    return None if _on_path() or _from_wheel() else REQUIREMENT
-
-
 def install() -> NodeTools:
     """Install the PyPI package with this environment's uv if there is no other node, and return the tools.
 
     Raises NodeError with uv's message when that fails.
     """
-    requirement = missing_requirement()
-    if requirement is not None:
-        run_installer([*UV_INSTALL, requirement], f"installing {requirement} failed", error=NodeError)
+    if (_on_path() or _from_wheel()) is None:
+        run_installer([*UV_INSTALL, REQUIREMENT], f"installing {REQUIREMENT} failed", error=NodeError)
         importlib.invalidate_caches()
     return find_node()
 

@@ -4,7 +4,6 @@ A function gets the body only when the request has a Content-Length; a chunked o
 (https://github.com/Azure/azure-functions-host/issues/4926).
 """
 
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -19,13 +18,6 @@ from throughline.local.host.logs import logger
 from throughline.local.host.storage import StorageError
 from throughline.local.host.worker.client import WorkerProcess
 from throughline.local.host.worker.messages import Datum, HttpAnswer
-
-_MIB = 1 << 20
-_CLOSE: Mapping[str, str] = {"connection": "close"}
-
-
-class TooLargeError(Exception):
-    """The body is longer than the limit."""
 
 
 class Web:
@@ -45,9 +37,6 @@ class Web:
     ) -> None:
         self._worker, self._routes, self._pages = worker, routes, pages
         self._keys, self._put = keys, put
-        self._has_homepage = os.environ.get("AzureWebJobsDisableHomepage", "").lower() != "true"  # noqa: SIM112 -- as there
-        # A setting of the real host; its default is 100 MiB.
-        self._limit = int(os.environ.get("FUNCTIONS_REQUEST_BODY_SIZE_LIMIT", str(100 * _MIB)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -63,7 +52,7 @@ class Web:
         page = self._pages.get(request.url.path)
         if page is not None and request.method == "GET":
             return JSONResponse(await page())
-        if request.url.path == "/" and request.method == "GET" and self._has_homepage:
+        if request.url.path == "/" and request.method == "GET":
             return PlainTextResponse("Your Functions host is up and running.")
         if request.url.path == webhook.PATH and request.method == "POST" and self._put is not None:
             return await self._hook(request, self._put)
@@ -74,13 +63,9 @@ class Web:
         data = route.function.trigger.data
         if not self._keys.open_function(route.function.name, data.get("authLevel", "function"), _key(request)):
             return PlainTextResponse("", 401)
-        try:
-            body = await self._body(request)
-        except TooLargeError:
-            if "content-length" not in request.headers:
-                return PlainTextResponse("", 400, _CLOSE)
-            logger.error("function=%s failed: Exception binding parameter 'req'", route.function.name)
-            return PlainTextResponse("", 500, _CLOSE)
+        # A chunked body is read, to keep the connection usable, and dropped.
+        body = await request.body()
+        body = body if "content-length" in request.headers else b""
         outcome = await self._worker.invoke(route.function, _datum(request, parameters, body), {})
         if outcome.error:
             return PlainTextResponse("", 500)
@@ -91,19 +76,6 @@ class Web:
         function_id = request.query_params.get("functionName", "")
         status, content = await webhook.answer(event_type, function_id, await request.body(), put)
         return JSONResponse(content, status) if content else Response(status_code=status)
-
-    async def _body(self, request: Request) -> bytes:
-        length = request.headers.get("content-length")
-        if length is not None and int(length) > self._limit:
-            raise TooLargeError
-        pieces, size = [], 0
-        async for piece in request.stream():
-            size += len(piece)
-            if size > self._limit:
-                raise TooLargeError
-            if length is not None:  # a chunked body is read, to keep the connection usable, and dropped
-                pieces.append(piece)
-        return b"".join(pieces)
 
 
 def _key(request: Request) -> str:

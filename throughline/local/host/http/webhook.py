@@ -23,8 +23,6 @@ async def answer(event_type: str, function_id: str, body: bytes, put: Put) -> tu
     `event_type` is the header aeg-event-type.
     """
     kind = event_type.lower()
-    if kind == "unsubscribe":
-        return 202, {}
     if kind not in {"subscriptionvalidation", "notification"}:
         return 400, {}
     try:
@@ -40,13 +38,7 @@ async def answer(event_type: str, function_id: str, body: bytes, put: Put) -> tu
 
 
 def _version(event: Any) -> tuple[str, str, str]:
-    """Return container, name and ETag (in quotes) of the blob that an event reports.
-
-    The container is the first part of the path, or the second if the path begins with the account's name.
-    """
+    """Return container, name and ETag (in quotes) of the blob that an event reports, by its address in Azurite."""
     data = event["data"]
-    url = urlsplit(data["url"])
-    parts = unquote(url.path).lstrip("/").split("/")
-    if url.hostname in {"127.0.0.1", "localhost"}:
-        parts = parts[1:]
-    return parts[0], "/".join(parts[1:]), f'"{data["eTag"]}"'
+    _account, container, name = unquote(urlsplit(data["url"]).path).lstrip("/").split("/", 2)
+    return container, name, f'"{data["eTag"]}"'

@@ -85,7 +85,6 @@ class WorkerProcess:
     def __init__(self, patience: WorkerLimits = _USUAL, *, python: tuple[str, ...] = (sys.executable,)) -> None:
         self.results: defaultdict[str, Counter[str]] = defaultdict(lambda: Counter(ok=0, failed=0))
         self.running: Counter[str] = Counter()
-        self.restarts = 0
         self.version = ""
         self._patience = patience
         self._python = python
@@ -136,7 +135,6 @@ class WorkerProcess:
             logger.error("the worker process ended (exit code %s); the next starts in %.0f s", code, pause)
             await asyncio.sleep(pause)
             self._process = _Process(self._python)
-            self.restarts += 1
             try:
                 self._reader = await self._connect()
             except (AppError, asyncio.IncompleteReadError, ConnectionError) as error:

@@ -135,7 +135,7 @@ def _load_request(function: Function) -> SimpleNamespace:
         name=function.name,
         directory=str(function.directory),
         script_file=str(function.script),
-        entry_point=function.entry_point,
+        entry_point="",
         bindings=bindings,
     )
     return SimpleNamespace(function_id=function.id, metadata=metadata)

@@ -16,6 +16,6 @@ async def main(timer: func.TimerRequest) -> None:
 
 
 def note(kind: str, timer: func.TimerRequest) -> None:
-    line = {"what": kind, "at": time.time(), "past_due": timer.past_due, "next": timer.schedule_status["Next"]}
+    line = {"what": kind, "at": time.time(), "next": timer.schedule_status["Next"]}
     with Path(os.environ["CALLS"]).open("a", encoding="utf-8") as calls:
         calls.write(json.dumps(line) + "\n")
