@@ -180,9 +180,9 @@ def test_a_missing_token_is_reported_with_ways_to_get_one(server: CatalogServer)
 
 
 def test_on_a_plain_atlas_only_the_write_is_checked(fresh_catalog: CatalogServer) -> None:
-    steps = checked(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""))
+    steps = checked(worker(f"{fresh_catalog.url}/api/atlas/v2", fresh_catalog.token, ""))
     assert [step.subject for step in steps] == ["catalog role"]
-    assert "credentials" in last(worker(fresh_catalog.atlas_endpoint, "wrong", "")).found
+    assert "credentials" in last(worker(f"{fresh_catalog.url}/api/atlas/v2", "wrong", "")).found
 
 
 def test_doctor_ends_with_1_if_a_catalog_check_fails(server: CatalogServer) -> None:
@@ -333,7 +333,7 @@ def test_a_foreign_type_of_the_same_name_is_not_changed(server: CatalogServer) -
 
 
 def test_purview_attributes_refuses_a_plain_atlas(fresh_catalog: CatalogServer) -> None:
-    result = run(worker(fresh_catalog.atlas_endpoint, fresh_catalog.token, ""), "purview", "attributes")
+    result = run(worker(f"{fresh_catalog.url}/api/atlas/v2", fresh_catalog.token, ""), "purview", "attributes")
     assert (result.exit_code, "only Purview has managed attributes" in result.output) == (2, True)
 
 
@@ -341,7 +341,7 @@ def test_an_account_is_found_by_its_endpoint_and_a_plain_atlas_is_none(server: C
     account = account_at(server.endpoint, server.token)
     assert account
     assert [collection.name for collection in account.collections()] == ["local", "sales", "lineage"]
-    assert account_at(server.atlas_endpoint, server.token) is None
+    assert account_at(f"{server.url}/api/atlas/v2", server.token) is None
 
 
 def test_an_expired_token_is_renewed_before_the_next_call(troubled_catalog: TroubledCatalog) -> None:

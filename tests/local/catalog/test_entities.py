@@ -16,7 +16,7 @@ PROCESS = "azure_synapse_operation"
 
 
 def client_of(server: CatalogServer) -> AtlasClient:
-    return AtlasClient(server.atlas_endpoint, BasicAuthentication("admin", server.token), requests_timeout=60)
+    return AtlasClient(f"{server.url}/api/atlas/v2", BasicAuthentication("admin", server.token), requests_timeout=60)
 
 
 @pytest.fixture

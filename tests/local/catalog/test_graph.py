@@ -26,7 +26,7 @@ TABLE = "azure_sql_table"
 @pytest.fixture
 def client(fresh_catalog: CatalogServer) -> AtlasClient:
     return AtlasClient(
-        fresh_catalog.atlas_endpoint, BasicAuthentication("admin", fresh_catalog.token), requests_timeout=10
+        f"{fresh_catalog.url}/api/atlas/v2", BasicAuthentication("admin", fresh_catalog.token), requests_timeout=10
     )
 
 

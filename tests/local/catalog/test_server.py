@@ -79,9 +79,9 @@ def test_a_restart_or_kill_keeps_entities_and_types(tmp_path: Path) -> None:
         headers = {"Authorization": "Bearer secret"}
         requests.post(f"{server.endpoint}/types/typedefs", json=typedef, headers=headers, timeout=60).raise_for_status()
         before = get(server, f"entity/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "a"}).json()
-        port = server.port
+        url = server.url
     with server:
-        assert server.port == port
+        assert server.url == url
         after = get(server, f"entity/uniqueAttribute/type/{TABLE}", **{"attr:qualifiedName": "a"}).json()
         assert [step["displayText"] for step in after["entity"]["relationshipAttributes"]["inputToProcesses"]] == ["j"]
         assert after == before
@@ -101,7 +101,7 @@ def test_counts_by_verb_and_outcome(fresh_catalog: CatalogServer) -> None:
     assert get(fresh_catalog, "entity/guid/none").status_code == 404
     assert requests.get(f"{fresh_catalog.endpoint}/types/typedefs", timeout=60).status_code == 401
     requests.post(
-        f"{fresh_catalog.atlas_endpoint}/search/basic",
+        f"{fresh_catalog.url}/api/atlas/v2/search/basic",
         json={"typeName": TABLE},
         auth=("admin", "local"),
         timeout=60,
@@ -159,7 +159,7 @@ def test_an_open_connection_does_not_delay_the_stop(capsys: pytest.CaptureFixtur
         start = time.monotonic()
         server.stop()
         assert time.monotonic() - start < 5
-    assert stops_listening(server.port)
+    assert stops_listening(int(server.url.rpartition(":")[2]))
     with capsys.disabled():
         sys.stdout.write(f"[the catalog started in {seconds:.2f} s] ")
 
@@ -187,7 +187,7 @@ def test_the_catalog_ends_with_its_parent_process() -> None:
         "import time\n"
         "from throughline.local.catalog.server import CatalogServer\n"
         "with CatalogServer() as server:\n"
-        "    print(server.port, flush=True)\n"
+        "    print(server.url.rpartition(':')[2], flush=True)\n"
         "    time.sleep(60)\n"
     )
     with started([sys.executable, "-c", script], cwd=ROOT) as starter:

@@ -17,8 +17,8 @@ from tests.local.hosting import APPS, App, sample, wait_for
 from tests.support.events import event
 from throughline.local.azurite import Azurite
 from throughline.local.functions import FunctionsHost
+from throughline.local.host.message_queue import Pace
 from throughline.local.host.storage import HostStorage
-from throughline.local.host.triggers import Pace
 from throughline.local.host.worker.client import WorkerLimits
 from throughline.project import ROOT
 

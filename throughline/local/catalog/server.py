@@ -61,24 +61,14 @@ class CatalogServer:
         return self._child.pid
 
     @property
-    def port(self) -> int:
-        """The port; a stopped catalog that starts again listens on the same one."""
-        return self._port
-
-    @property
     def url(self) -> str:
-        """Scheme, host and port."""
+        """Scheme, host and port: a stopped catalog that starts again listens on the same one."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
     def endpoint(self) -> str:
-        """The root of Atlas' v2 interface at Purview's path; accepts the token as a bearer token."""
+        """The root of Atlas' v2 interface at Purview's path; that at `/api/atlas/v2` accepts basic credentials too."""
         return f"{self.url}/datamap/api/atlas/v2"
-
-    @property
-    def atlas_endpoint(self) -> str:
-        """The same at Atlas' own path; accepts basic credentials (`admin`, the token) too."""
-        return f"{self.url}/api/atlas/v2"
 
     def start(self) -> None:
         """Start the child and wait until it answers."""

@@ -33,7 +33,6 @@ class Attribute:
     """An attribute of an entity type that is no relationship, its own or inherited from `declared_by`."""
 
     name: str
-    type_name: str
     declared_by: str
     optional: bool
     unique: bool
@@ -248,7 +247,6 @@ def _entity_type(
         attributes={
             definition["name"]: Attribute(
                 name=definition["name"],
-                type_name=definition.get("typeName") or "string",
                 declared_by=ancestor,
                 optional=bool(definition.get("isOptional", True)),
                 unique=bool(definition.get("isUnique", False)),

@@ -50,8 +50,8 @@ async def _run(options: argparse.Namespace) -> bool:
     logs.set_up(config.logging.log_level.default)
     worker = WorkerProcess(WorkerLimits(timeout=config.timeout, pause=options.restart))
     # Imported only now, while the worker process starts.
+    from throughline.local.host.message_queue import Pace  # noqa: PLC0415
     from throughline.local.host.serve import AppHost  # noqa: PLC0415
-    from throughline.local.host.triggers import Pace  # noqa: PLC0415
 
     pace = Pace(visibility=options.visibility, retry=options.retry, patience=options.patience)
     host = AppHost(root, config, worker, pace=pace, keys=options.keys, grace=options.grace)

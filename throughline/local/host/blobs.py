@@ -11,7 +11,7 @@ from typing import Any
 from throughline.local.host.config import HostConfig
 from throughline.local.host.index import Function
 from throughline.local.host.logs import logger
-from throughline.local.host.message_queue import Call, MessageQueue, QueueRules
+from throughline.local.host.message_queue import Call, MessageQueue, Pace, QueueRules
 from throughline.local.host.storage import HostStorage, QueueMessage
 from throughline.local.host.worker.client import WorkerProcess
 from throughline.local.host.worker.messages import Datum
@@ -42,10 +42,9 @@ class BlobQueue(MessageQueue):
         storage: HostStorage,
         worker: WorkerProcess,
         config: HostConfig,
+        pace: Pace,
         *,
         host_id: str,
-        visibility: int,
-        retry: int,
         call: Callable[..., Any],
     ) -> None:
         rules = QueueRules(
@@ -53,14 +52,15 @@ class BlobQueue(MessageQueue):
             poison=POISON_QUEUE,
             limit=config.extensions.blobs.max_degree_of_parallelism,
             tries=config.extensions.blobs.poison_blob_threshold,
-            visibility=visibility,
-            retry=retry,
+            visibility=pace.visibility,
+            retry=pace.retry,
         )
         super().__init__(storage, worker, rules, call)
         self._functions = functions
 
     async def put(self, function_id: str, container: str, name: str, etag: str) -> None:
-        """Queue one version of a blob for a function. Raises StorageError."""
+        """Queue one version of a blob for a function, once there is the queue. Raises StorageError."""
+        await self._exists.wait()
         message = {
             "Type": "BlobTrigger",
             "FunctionId": function_id,

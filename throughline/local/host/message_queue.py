@@ -22,6 +22,19 @@ _IDLE_SECONDS = 1.0  # between two reads of an empty queue, for messages that be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How messages are served.
+
+    Seconds: `visibility` for which a message is held without renewal, `retry` until a failed one is tried again,
+    `patience` for which storage may be unavailable.
+    """
+
+    visibility: int = 30
+    retry: int = 1
+    patience: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRules:
     """The name of a queue, and of the one that takes its poison messages; how its messages are served.
 
@@ -55,6 +68,7 @@ class MessageQueue(ABC):
     ) -> None:
         self.poisoned = 0
         self._storage, self._worker, self._rules, self._call = storage, worker, rules, call
+        self._exists = asyncio.Event()
         self._news = asyncio.Event()  # there may be a message
         self._room = asyncio.Event()  # a message is finished
         self._running: set[asyncio.Task[None]] = set()
@@ -67,6 +81,7 @@ class MessageQueue(ABC):
     async def serve(self) -> None:
         """Deliver the queued messages until cancelled; running invocations continue, see `finish`."""
         await self._call(self._storage.create_queue, self.name)
+        self._exists.set()
         while True:
             while len(self._running) >= self._rules.limit:
                 self._room.clear()

@@ -10,7 +10,7 @@ from typing import Any
 
 from throughline.local.host.config import HostConfig
 from throughline.local.host.index import Function
-from throughline.local.host.message_queue import Call, MessageQueue, QueueRules
+from throughline.local.host.message_queue import Call, MessageQueue, Pace, QueueRules
 from throughline.local.host.storage import HostStorage, QueueMessage
 from throughline.local.host.worker.client import WorkerProcess
 from throughline.local.host.worker.messages import Datum
@@ -25,8 +25,8 @@ class TriggerQueue(MessageQueue):
         storage: HostStorage,
         worker: WorkerProcess,
         config: HostConfig,
+        pace: Pace,
         *,
-        visibility: int,
         call: Callable[..., Any],
     ) -> None:
         name, queues = function.trigger.data["queueName"], config.extensions.queues
@@ -35,7 +35,7 @@ class TriggerQueue(MessageQueue):
             poison=f"{name}-poison",
             limit=queues.batch_size + queues.new_batch_threshold,
             tries=queues.max_dequeue_count,
-            visibility=visibility,
+            visibility=pace.visibility,
             retry=queues.retry,
         )
         super().__init__(storage, worker, rules, call)

@@ -18,8 +18,9 @@ from throughline.local.host.http.routes import make_routes
 from throughline.local.host.http.server import Web
 from throughline.local.host.index import Function, read_functions
 from throughline.local.host.logs import logger
+from throughline.local.host.message_queue import Pace
 from throughline.local.host.timers import Timer
-from throughline.local.host.triggers import Pace, StorageGoneError, StorageHost
+from throughline.local.host.triggers import StorageGoneError, StorageHost
 from throughline.local.host.worker.client import WorkerDeadError, WorkerProcess
 from throughline.local.host.worker.messages import Load
 

@@ -4,13 +4,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeVar, TypeVarTuple
 
 from throughline.local.host.blobs import BlobQueue
 from throughline.local.host.config import HostConfig
 from throughline.local.host.index import Function
 from throughline.local.host.logs import logger
+from throughline.local.host.message_queue import Pace
 from throughline.local.host.queues import TriggerQueue
 from throughline.local.host.settings import connection_string
 from throughline.local.host.storage import HostStorage, StorageError
@@ -26,19 +26,6 @@ class StorageGoneError(Exception):
     """Storage has been unavailable for longer than the host waits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How messages are served.
-
-    Seconds: `visibility` for which a message is held without renewal, `retry` until a failed one is tried again,
-    `patience` for which storage may be unavailable.
-    """
-
-    visibility: int = 30
-    retry: int = 1
-    patience: float = 30.0
-
-
 class StorageHost:
     """All blob and queue triggers of an app; `blobs` is the queue of the blob triggers, if there are any."""
 
@@ -52,21 +39,12 @@ class StorageHost:
         self._away_since: float | None = None
         self.blobs: BlobQueue | None = None
         self._queues: list[TriggerQueue | BlobQueue] = [
-            TriggerQueue(function, storage, worker, config, visibility=pace.visibility, call=self._call)
+            TriggerQueue(function, storage, worker, config, pace, call=self._call)
             for function in functions
             if function.trigger.type == "queueTrigger"
         ]
         if by_id := {function.id: function for function in functions if function.trigger.type == "blobTrigger"}:
-            self.blobs = BlobQueue(
-                by_id,
-                storage,
-                worker,
-                config,
-                host_id=host_id,
-                visibility=pace.visibility,
-                retry=pace.retry,
-                call=self._call,
-            )
+            self.blobs = BlobQueue(by_id, storage, worker, config, pace, host_id=host_id, call=self._call)
             self._queues.append(self.blobs)
 
     async def queued(self) -> int:
@@ -108,7 +86,7 @@ class StorageHost:
         return answer
 
     async def _retrying(self, loop: Callable[[], Awaitable[None]]) -> None:
-        """Run a loop, and start it again whenever storage was unavailable."""
+        """Run an endless loop, and start it again whenever storage was unavailable."""
         while True:
             try:
                 await loop()
@@ -118,5 +96,3 @@ class StorageHost:
                     raise StorageGoneError(f"storage has been unavailable for {seconds:.0f} s: {error}") from error
                 logger.warning("storage: %s; trying again in %s s", error, _RETRY_SECONDS)
                 await asyncio.sleep(_RETRY_SECONDS)
-            else:
-                return

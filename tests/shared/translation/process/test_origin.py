@@ -311,7 +311,7 @@ def test_purview_gets_managed_attributes_where_it_has_the_group(fresh_catalog: C
     definition["attributeDefs"].append({**definition["attributeDefs"][0], "name": "owner"})
     AtlasTypes(client).create([definition])
     catalog, _ = catalog_at(server.endpoint, server.token)
-    assert catalog.calls_to_write([last]) == catalog_at(server.atlas_endpoint, "")[0].calls_to_write([last]) + 1
+    assert catalog.calls_to_write([last]) == catalog_at(f"{server.url}/api/atlas/v2", "")[0].calls_to_write([last]) + 1
     assert catalog.write_processes([last], guids)
     assert held(server, server.endpoint, last)["businessAttributes"] == {MANAGED: dict(last.origin)}
     assert process_in(catalog, last.qualified_name) == last
@@ -322,11 +322,11 @@ def test_purview_gets_managed_attributes_where_it_has_the_group(fresh_catalog: C
 def test_a_plain_atlas_gets_custom_attributes_and_no_managed_attributes(fresh_catalog: CatalogServer) -> None:
     server = fresh_catalog
     process = process_of(events({}))
-    catalog, client = catalog_at(server.atlas_endpoint, server.token)
+    catalog, client = catalog_at(f"{server.url}/api/atlas/v2", server.token)
     AtlasTypes(client).create([managed_attributes()])
     guids = catalog.create_assets([asset_entity(asset) for asset in (*process.inputs, *process.outputs)])
     written_entity = entity(platform="Synapse", workspace="sales")
     assert catalog.write_processes([written_entity], guids)
-    held_entity = held(server, server.atlas_endpoint, written_entity)
+    held_entity = held(server, f"{server.url}/api/atlas/v2", written_entity)
     assert held_entity["customAttributes"] == {"platform": "Synapse", "workspace": "sales"}
     assert "businessAttributes" not in held_entity

@@ -49,7 +49,7 @@ class _Process:
             self._child = subprocess.Popen(  # noqa: S603 -- our own program
                 [*python, "-m", "throughline.local.host.worker.process", str(process_socket.fileno())],
                 cwd=ROOT,
-                stdin=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=(process_socket.fileno(),),
             )
@@ -70,10 +70,6 @@ class _Process:
         except subprocess.TimeoutExpired:
             self._child.kill()
             return self._child.wait()
-
-    def let_go(self) -> None:
-        if self._child.stdin is not None:
-            self._child.stdin.close()
 
 
 class WorkerProcess:
@@ -108,7 +104,6 @@ class WorkerProcess:
             self._reader = await self._connect()
         except (AppError, asyncio.IncompleteReadError, ConnectionError) as error:
             self._writer.close()
-            self._process.let_go()
             code = await self._process.ended()
             if isinstance(error, AppError):
                 raise
@@ -124,7 +119,6 @@ class WorkerProcess:
             await self._answers()
             self._ready.clear()
             code = await self._process.ended()
-            self._process.let_go()
             if self._stopping:
                 return
             self._fail_all(f"the worker process ended with exit code {code}")

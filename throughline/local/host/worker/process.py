@@ -1,8 +1,8 @@
 """The worker process: Microsoft's V1 worker runtime, which loads the functions and invokes them.
 
 The host starts it as `python -m throughline.local.host.worker.process FD` and exchanges messages over the socket FD.
-The process ends when its standard input closes for any reason. The runtime expects protobuf messages, but only reads
-and sets attributes, so plain namespaces replace them; `invocation_request_native` takes and returns its own `Datum`.
+The process ends when the socket closes, for any reason. The runtime expects protobuf messages, but only reads and
+sets attributes, so plain namespaces replace them; `invocation_request_native` takes and returns its own `Datum`.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import sys
-import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -164,18 +163,10 @@ async def _serve(channel: socket.socket) -> None:
     await runs.stop()
 
 
-def _end_with_host() -> None:
-    # Not sys.stdin: a thread that holds its lock can't be left behind when the interpreter ends.
-    while os.read(0, 1024):
-        pass
-    os._exit(1)
-
-
 def main() -> None:
     """Serve the host until it sends Stop or ends."""
     for number in (signal.SIGINT, signal.SIGTERM):  # signals are for the host, which waits for running functions
         signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with_host, daemon=True).start()
     try:
         asyncio.run(_serve(socket.socket(fileno=int(sys.argv[1]))))
     except (asyncio.IncompleteReadError, ConnectionError):  # the host has ended
