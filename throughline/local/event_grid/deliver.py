@@ -77,24 +77,24 @@ class EventGrid:
         threads.shutdown(cancel_futures=True)
 
     def _look(self, watches: Mapping[Subscription, BlobWatch], threads: ThreadPoolExecutor) -> None:
-        listing_time, due = datetime.now(UTC), time.monotonic() + self._delay
+        listing_time, post_time = datetime.now(UTC), time.monotonic() + self._delay
         is_news = bool(self._waiting)
-        self._waiting = {event: written for event, written in self._waiting.items() if not event.done()}
+        self._waiting = {event: blob_time for event, blob_time in self._waiting.items() if not event.done()}
         try:
             new_blobs = [(subscription, blob) for subscription, watch in watches.items() for blob in watch.look()]
         except StorageError as error:
             _LOG.debug("event grid: %s", error)
             return
         for subscription, blob in new_blobs:
-            self._waiting[threads.submit(self._deliver, subscription, blob, due)] = blob.modified
+            self._waiting[threads.submit(self._deliver, subscription, blob, post_time)] = blob.modified
         if self._note is not None and (new_blobs or is_news):
             since = min([listing_time - _SECOND, *self._waiting.values()])
             self._note.write_text(json.dumps({"since": since.isoformat()}))
 
-    def _deliver(self, subscription: Subscription, blob: Listed, due: float) -> None:
+    def _deliver(self, subscription: Subscription, blob: Listed, post_time: float) -> None:
         """Post the event of a blob, or put it into the queue, until it is taken or this ends."""
         event = self._event(subscription.pattern.container, blob)
-        pause = max(0.0, due - time.monotonic())
+        pause = max(0.0, post_time - time.monotonic())
         for next_pause in chain(_PAUSES, repeat(_LONGEST_PAUSE)):
             if self._stopping.wait(pause):
                 return

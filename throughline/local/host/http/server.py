@@ -4,6 +4,7 @@ A function gets the body only when the request has a Content-Length; a chunked o
 (https://github.com/Azure/azure-functions-host/issues/4926).
 """
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -37,6 +38,7 @@ class Web:
     ) -> None:
         self._worker, self._routes, self._pages = worker, routes, pages
         self._keys, self._put = keys, put
+        self._has_homepage = os.environ.get("AzureWebJobsDisableHomepage", "").lower() != "true"  # noqa: SIM112 -- as there
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -52,7 +54,7 @@ class Web:
         page = self._pages.get(request.url.path)
         if page is not None and request.method == "GET":
             return JSONResponse(await page())
-        if request.url.path == "/" and request.method == "GET":
+        if request.url.path == "/" and request.method == "GET" and self._has_homepage:
             return PlainTextResponse("Your Functions host is up and running.")
         if request.url.path == webhook.PATH and request.method == "POST" and self._put is not None:
             return await self._hook(request, self._put)
