@@ -15,7 +15,7 @@ parent, and the application's jobs name the application. The record in the appli
 times.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,7 +27,6 @@ from shared.applications.rows import own_run
 from shared.applications.state import RunRecord, latest_of
 from shared.concurrency import KeyedLock
 from shared.openlineage.decoding import RUNNING
-from shared.records.states import State
 from shared.storage_layout import APPLICATIONS, EventRow, StoredEvent, event_of_reference
 from shared.translation.run.columns import merge_run
 
@@ -42,23 +41,30 @@ def reunite_own_run(processor: ApplicationProcessor, event: StoredEvent, record:
     is_candidate = record is not None and not record.home and record.reason == NO_DATA_SET
     if not is_candidate or read_state(processor.storage, event.run_id, processor.memory) is None:
         return False
-    return reunite(processor, event.run_id, {event.application, event.run_id}, ())
+    return bool(reunite(processor, event.run_id, {event.application}, ()))
 
 
 def reunite(
-    processor: ApplicationProcessor, run_id: str, applications: Collection[str], events: Iterable[StoredEvent]
-) -> bool:
+    processor: ApplicationProcessor,
+    run_id: str,
+    applications: Collection[str],
+    events: Iterable[StoredEvent],
+    *,
+    timed_out: bool = False,
+) -> bool | None:
     """Bring all events of a run to its home. `applications`: where events or records of it lie; `events`: further ones
-    that were met. Returns whether marks were left. Raises as `ApplicationProcessor.fold`.
+    that were met; `timed_out`: its end is not awaited any more. Returns whether marks were left; None where nothing was
+    to be done. Raises as `ApplicationProcessor.fold`.
     """
     work = _Reunion(processor, run_id, events)
-    for application in sorted(applications):
+    for application in sorted({*applications, run_id}):
         work.note_events(application)
     home = work.home(applications)
-    has_marks = work.fold_at_home(home)
-    for application in sorted({*applications, *(event.application for event in work.events.values())} - {home}):
-        has_marks = work.refer(application, home) or has_marks
-    return has_marks
+    outcomes = [work.fold_at_home(home, timed_out=timed_out)]
+    referring = {*applications, *(event.application for event in work.events.values())}
+    referring |= {run_id} if work.is_application(run_id) else set()
+    outcomes += [work.refer(application, home) for application in sorted(referring - {home})]
+    return any(outcomes) if any(outcome is not None for outcome in outcomes) else None
 
 
 class _Reunion:
@@ -91,12 +97,17 @@ class _Reunion:
         """The run's events in an application that are not folded yet."""
         return self._snapshots[application].by_run().get(self._run_id, [])
 
+    def is_application(self, application: str) -> bool:
+        """Whether an application is on record, with what it knows of itself."""
+        return bool(self._snapshots[application].etag)
+
     def home(self, applications: Collection[str]) -> str:
         """The application to which the run belongs, of those that have events or records of it."""
-        records = {app: record for app in applications if (record := self._records[app]) and not record.home}
+        records = {app: record for app, record in self._records.items() if record and not record.home}
         archived = [app for app, record in records.items() if record.closed or record.archived]
-        if archived:
-            return min(archived)  # its home does not change any more
+        whole = [app for app, record in records.items() if self._is_current(app, record)]
+        if archived or whole:
+            return min(archived or whole)  # its home does not change any more
         events = [
             self._processor.event(event, self.rows[digest].payload if digest in self.rows else None)
             for digest, event in sorted(self.events.items())
@@ -106,7 +117,11 @@ class _Reunion:
         except UNUSABLE:
             return min(applications)
 
-    def fold_at_home(self, home: str) -> bool:
+    def _is_current(self, application: str, record: RunRecord | None) -> bool:
+        """Whether the record of the run in an application has all of its events."""
+        return record is not None and record.digests >= self.events.keys() and not self._rows_in(application)
+
+    def fold_at_home(self, home: str, *, timed_out: bool) -> bool | None:
         """Fold the run at its home, if it is to be folded and is not yet: whether marks were left."""
         record = self._read(home)
         settled = record if record and not record.home else None
@@ -118,12 +133,11 @@ class _Reunion:
                 row = self.rows.get(digest) or EventRow(event=event, payload=payload, received=self._arrived(digest))
                 self._storage.insert(APPLICATIONS, row.row(home))
         has_ended = any(event.end for event in self.events.values())
-        is_current = settled is not None and settled.digests >= self.events.keys() and not self._rows_in(home)
-        if is_current or not (has_ended or settled):
-            return False
+        if not timed_out and (self._is_current(home, settled) or not (has_ended or settled)):
+            return None
         run = frozenset({self._run_id})
-        timed_out = run if settled and settled.timed_out else frozenset()
-        request = FoldRequest(force=run, timed_out=timed_out, returned=run)
+        is_timed_out = timed_out or bool(settled and settled.timed_out)
+        request = FoldRequest(force=run, timed_out=run if is_timed_out else frozenset(), returned=run)
         return self._processor.fold(home, request).has_marks
 
     def _arrived(self, digest: str) -> datetime | None:
@@ -131,42 +145,14 @@ class _Reunion:
         records = (record for record in self._records.values() if record and digest in record.digests)
         return latest_of(*(record.arrived for record in records))
 
-    def refer(self, application: str, home: str) -> bool:
+    def refer(self, application: str, home: str) -> bool | None:
         """Have an application refer to the run's home, unless it does: whether marks were left."""
         record = self._read(application)
-        is_current = record is not None and record.home == home and record.digests >= self.events.keys()
-        if is_current and not self._rows_in(application):
-            return False
+        if record and record.home == home and self._is_current(application, record):
+            return None
         references = tuple(sorted(event.reference for event in self.events.values()))
         request = FoldRequest(homes={self._run_id: home}, elsewhere=references)
         return self._processor.fold(application, request).has_marks
-
-
-def home_of(run_id: str, snapshot: Mapping[str, OpenApplication], events: Mapping[str, StoredEvent]) -> str | None:
-    """The application that has all of a run's events, folded or waiting for its end, where all others refer to it; None
-    where that is not so. `snapshot`: applications with the records of their runs; `events` by digest.
-    """
-    homes: list[str] = []
-    references: set[str] = set()
-    for application, open_application in snapshot.items():
-        record = open_application.records.get(run_id)
-        rows = {row.event.digest for row in open_application.by_run().get(run_id, [])}
-        if record and record.home:
-            if rows or not record.digests >= events.keys():
-                return None
-            references.add(record.home)
-            continue
-        if record is None and not rows:
-            if application == run_id and open_application.etag:
-                return None  # an application that does not know its own times yet
-            continue
-        is_unfolded = bool(rows) and (
-            (record is not None and record.verdict is not State.WAITING) or any(event.end for event in events.values())
-        )
-        if is_unfolded or not rows | (record.digests if record else frozenset()) >= events.keys():
-            return None
-        homes.append(application)
-    return homes[0] if len(homes) == 1 and references <= set(homes) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Literal
 
-from shared.applications.delivery import home_of, reunite
+from shared.applications.delivery import reunite
 from shared.applications.partition import OpenApplication, read_open, read_record, read_whole
 from shared.applications.processor import ApplicationProcessor, FoldRequest
 from shared.applications.state import RunRecord
@@ -253,19 +253,18 @@ class _Look:
                     waiting[run_id] = arrived
         split = {run_id for run_id in places if self._is_split(run_id, places[run_id])}
         crowded = {run_id for run_id in waiting if len(rows.get(run_id, ())) > MAX_WAITING_EVENTS}
-        homes = self._fold(snapshot, frozenset((force | crowded) - split), frozenset(timed_out - split))
+        homes = self._fold(snapshot, frozenset((force - split) | crowded), frozenset(timed_out - split))
         for run_id, home in homes.items():
             places.setdefault(run_id, set()).update({self.application, home})
-        split |= homes.keys()
-        for run_id in sorted(split):
+        reunited = set[str]()
+        for run_id in sorted(split | homes.keys()):
             self.begin()
-            self._reunite(run_id, places[run_id], timed_out=run_id in timed_out)
-        own_places = set() if snapshot.etag else places.get(self.application, set())
-        if self._is_split(self.application, own_places):  # it has got a state, which lacks its own times
-            self.begin()
-            self._reunite(self.application, own_places, timed_out=False)
+            parts = self._listed_in(run_id, places[run_id])
+            stored = (event for part in parts for event in part.events.values())
+            outcome = reunite(self.processor, run_id, places[run_id], stored, timed_out=run_id in timed_out)
+            reunited |= {run_id} if outcome is not None else set()
         self.timed_out += len(timed_out)
-        self.undelivered += len(force | split)
+        self.undelivered += len((force - split) | reunited)
         return list(waiting.values())
 
     def _judge(
@@ -299,19 +298,6 @@ class _Look:
         outcome = self.processor.fold(self.application, FoldRequest(force=force, timed_out=timed_out, times=times))
         self.records |= outcome.records
         return outcome.homes
-
-    def _reunite(self, run_id: str, places: set[str], *, timed_out: bool) -> None:
-        events = {
-            digest: event
-            for application in places
-            for digest, event in self.listing.applications.get(application, {}).get(run_id, ListedRun()).events.items()
-        }
-        reunite(self.processor, run_id, places, events.values())
-        if timed_out:
-            snapshots = {place: read_whole(self.storage, place) for place in sorted(places)}
-            home = home_of(run_id, snapshots, events)
-            if home:
-                self.processor.fold(home, FoldRequest(timed_out=frozenset({run_id})))
 
     def _missing(self, snapshot: OpenApplication) -> dict[str, list[StoredEvent]]:
         """By run, the overdue events without a row: they are folded, or were never delivered."""
@@ -355,18 +341,14 @@ class _Look:
         return max(times, default=EPOCH)
 
     def _is_split(self, run_id: str, places: set[str]) -> bool:
-        """Whether a run with events in several applications is to be reunited: after the grace, unless it is."""
-        runs = [
-            self.listing.applications[place][run_id]
-            for place in places
-            if run_id in self.listing.applications.get(place, {})
-        ]
-        if self.application not in places or any(self.now - run.arrived < self.options.grace for run in runs):
-            return False
-        events = {digest: event for run in runs for digest, event in run.events.items()}
-        snapshots = {place: read_whole(self.storage, place) for place in sorted(places | {run_id})}
-        snapshots = {place: snapshot for place, snapshot in snapshots.items() if place in places or snapshot.etag}
-        return home_of(run_id, snapshots, events) is None
+        """Whether a run has events in several applications, all of them past the grace."""
+        ages = (self.now - run.arrived for run in self._listed_in(run_id, places))
+        return self.application in places and all(age >= self.options.grace for age in ages)
+
+    def _listed_in(self, run_id: str, places: set[str]) -> list[ListedRun]:
+        """The run as the listing shows it in these applications."""
+        applications = (self.listing.applications.get(place, {}) for place in sorted(places))
+        return [runs[run_id] for runs in applications if run_id in runs]
 
     def unfolded(self) -> list[StoredEvent]:
         """The events of the application that are not folded, as far as they were read."""

@@ -248,8 +248,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="an application keeps what a run said that belongs to another one",
         file=_REUNION,
-        original="        has_marks = work.refer(application, home) or has_marks\n",
-        mistaken="        pass\n",
+        original="    outcomes += [work.refer(application, home) for application in sorted(referring - {home})]\n",
+        mistaken="",
         cases=("a run of two applications",),
         seeds=(0, 400),
     ),
