@@ -15,7 +15,7 @@ from msgspec import structs
 from shared.atlas.columns import column_name, column_rule
 from shared.catalog.port import AssetKey
 from shared.lineage.document import LineageDocument, Tag
-from shared.storage.port import Row, Storage
+from shared.storage.port import Row, Storage, upsert_all
 from shared.storage_layout import ATTACHED, ATTACHED_CLASSIFICATION, ATTACHED_TERM, digest_of
 
 
@@ -66,7 +66,8 @@ _CELLS = ("name", "type", "qualified_name", "file")
 
 def note_attached(storage: Storage, marks: Iterable[Mark], file: str) -> None:
     """Write the rows of these marks for a rules file. Raises StorageUnavailable."""
-    storage.upsert_all(
+    upsert_all(
+        storage,
         ATTACHED,
         [
             Row(

@@ -34,7 +34,7 @@ from shared.openlineage.decoding import Event, decode
 from shared.openlineage.selection import BY_SETTINGS, DEFAULT_SELECTION, NO_WRITE, EventFilter, Ignore, select
 from shared.openlineage.wire import Dataset
 from shared.secrets import short_text, text_without_secrets, without_secrets
-from shared.storage.port import Row, Storage
+from shared.storage.port import Row, Storage, upsert_all
 from shared.storage_layout import (
     APPLICATIONS,
     EVENTS,
@@ -61,8 +61,7 @@ def note_excluded_writes(storage: Storage, event: Event) -> None:
     """
     if event.body and event.type not in NO_WRITE:
         rows = {row.key: row for row in _rows(event, event.body.outputs or ())}
-        if rows:
-            storage.upsert_all(EXCLUDED, list(rows.values()))
+        upsert_all(storage, EXCLUDED, rows.values())
 
 
 def _rows(event: Event, outputs: tuple[Dataset, ...] | list[Dataset]) -> Iterator[Row]:

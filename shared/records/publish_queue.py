@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 
 from shared.records.cells import cells_of, record_of
 from shared.records.states import QueueState
-from shared.storage.port import Operation, OperationKind, Row, Storage, Value, chunks
+from shared.storage.port import Operation, OperationKind, Row, Storage, Value, chunks, upsert_all
 from shared.storage_layout import FORWARD_PARTITION, PUBLISH_QUEUE, QUEUE_PARTITION, QUEUED_ASSET, digest_of
 from shared.telemetry.port import Fact
 
@@ -217,10 +217,7 @@ def read_queue(storage: Storage, *, now: datetime | None = None) -> PublishQueue
 
 def leave_marks(storage: Storage, marks: Iterable[Mark]) -> None:
     """Write marks: one transaction for each hundred of a partition."""
-    partition = attrgetter("partition")
-    for _, group in groupby(sorted(marks, key=partition), key=partition):
-        for part in chunks([Operation(kind=OperationKind.UPSERT, row=mark.row()) for mark in group]):
-            storage.transact(PUBLISH_QUEUE, part)
+    upsert_all(storage, PUBLISH_QUEUE, (mark.row() for mark in marks))
 
 
 def enqueue(storage: Storage, targets: Iterable[str], *, since: datetime | None = None) -> None:
@@ -229,7 +226,7 @@ def enqueue(storage: Storage, targets: Iterable[str], *, since: datetime | None 
     """
     now = datetime.now(UTC)
     rows = [QueueEntry(target=target, due=now, since=since or now).row() for target in sorted(set(targets))]
-    storage.upsert_all(PUBLISH_QUEUE, rows)
+    upsert_all(storage, PUBLISH_QUEUE, rows)
 
 
 def pending_targets(storage: Storage) -> frozenset[str]:

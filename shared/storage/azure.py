@@ -9,7 +9,7 @@ the same one, one of them gets a 409 and goes on.
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -21,19 +21,18 @@ from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 
 from shared.errors import StorageUnavailable
-from shared.storage.port import BlobFact, Operation, OperationKind, Row, chunks, refuse_misfit
+from shared.storage.port import BlobFact, Operation, OperationKind, Row, refuse_misfit
 from shared.storage.service import (
-    JSON,
     OperationAnswer,
     blob_service,
     decoded_page,
     decoded_row,
     decoded_transaction,
-    encoded_row,
     encoded_transaction,
     error_code,
     expect_conflict,
     partition_query,
+    request_of,
     row_path,
     table_service,
     translated_errors,
@@ -139,7 +138,7 @@ class AzureStorage:
 
     def insert(self, table: str, row: Row) -> str | None:
         """As the port says."""
-        answer = self._write(table, "POST", f"/{table}", row, {"Prefer": "return-no-content"}, expected={204, 409})
+        answer = self._write(table, Operation(kind=OperationKind.INSERT, row=row), expected={204, 409})
         if answer.status_code == HTTPStatus.CONFLICT:
             expect_conflict(answer, "EntityAlreadyExists")
             return None
@@ -147,22 +146,13 @@ class AzureStorage:
 
     def upsert(self, table: str, row: Row) -> str:
         """As the port says."""
-        return _etag(self._write(table, "PUT", row_path(table, row.partition, row.key), row, {}, expected={204}))
-
-    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
-        """As the port says."""
-        for part in chunks([Operation(kind=OperationKind.UPSERT, row=row) for row in rows]):
-            if len(part) == 1:
-                self.upsert(table, part[0].row)
-            else:
-                self.transact(table, part)
+        return _etag(self._write(table, Operation(kind=OperationKind.UPSERT, row=row), expected={204}))
 
     def replace(self, table: str, row: Row) -> str | None:
         """As the port says."""
         if not row.etag:  # to the service it means no condition
             return None
-        path = row_path(table, row.partition, row.key)
-        answer = self._write(table, "PUT", path, row, {"If-Match": row.etag}, expected={204, 404, 412})
+        answer = self._write(table, Operation(kind=OperationKind.REPLACE, row=row), expected={204, 404, 412})
         return _etag(answer) if answer.status_code == HTTPStatus.NO_CONTENT else None
 
     def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
@@ -222,11 +212,9 @@ class AzureStorage:
                 return None
         return None
 
-    def _write(
-        self, table: str, method: str, path: str, row: Row, headers: Mapping[str, str], *, expected: set[int]
-    ) -> Any:
+    def _write(self, table: str, operation: Operation, *, expected: set[int]) -> Any:
         """Send a row; where its table is missing, create it and send the row again."""
-        body, headers = encoded_row(row), {"Content-Type": JSON, **headers}
+        method, path, headers, body = request_of(table, operation)
         answer = self._tables.send(method, path, headers=headers, body=body, expected={*expected, HTTPStatus.NOT_FOUND})
         if answer.status_code != HTTPStatus.NOT_FOUND:
             return answer

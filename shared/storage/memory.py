@@ -70,25 +70,16 @@ class MemoryStorage:
 
     def insert(self, table: str, row: Row) -> str | None:
         """As the port says."""
-        with self._lock:
-            return None if self._row(table, row.partition, row.key) else self._write(table, row)
+        return self._execute_one(table, Operation(kind=OperationKind.INSERT, row=row))
 
     def upsert(self, table: str, row: Row) -> str:
         """As the port says."""
         with self._lock:
             return self._write(table, row)
 
-    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
-        """As the port says."""
-        with self._lock:
-            for row in rows:
-                self._write(table, row)
-
     def replace(self, table: str, row: Row) -> str | None:
         """As the port says."""
-        with self._lock:
-            stored = self._row(table, row.partition, row.key)
-            return self._write(table, row) if stored and stored.etag == row.etag else None
+        return self._execute_one(table, Operation(kind=OperationKind.REPLACE, row=row))
 
     def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
         """As the port says."""
@@ -150,6 +141,10 @@ class MemoryStorage:
                 return stored is not None and stored.etag == row.etag
             case OperationKind.DELETE:
                 return stored is not None and row.etag in {"", stored.etag}
+
+    def _execute_one(self, table: str, operation: Operation) -> str | None:
+        with self._lock:
+            return self._execute(table, operation) if self._allows(table, operation) else None
 
     def _execute(self, table: str, operation: Operation) -> str:
         row = operation.row

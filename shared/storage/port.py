@@ -11,11 +11,13 @@ concurrency in Table storage" (If-Match). Only one worker holds a lease at a tim
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
+from itertools import groupby
+from operator import attrgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -177,11 +179,6 @@ class Storage(Protocol):
     def upsert(self, table: str, row: Row) -> str:
         """Write a row in place of any that is there: its new etag."""
 
-    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
-        """Write rows of one partition in place of any that are there, in their order: a few one by one, more in calls
-        of a hundred. If it is interrupted, only the first of them may be written.
-        """
-
     def replace(self, table: str, row: Row) -> str | None:
         """Write a row over the one with `row.etag`: the new etag, or None when it has changed or gone, or is empty."""
 
@@ -211,13 +208,21 @@ class Storage(Protocol):
         """Acquire the lease of this name for 15 to 60 seconds; None when another holder has it."""
 
 
+def upsert_all(storage: Storage, table: str, rows: Iterable[Row]) -> None:
+    """Write rows in place of any that are there: a transaction for each hundred of a partition, in their order. If it
+    is interrupted, only the first of them may be written.
+    """
+    partition = attrgetter("partition")
+    for _, group in groupby(sorted(rows, key=partition), key=partition):
+        for part in chunks([Operation(kind=OperationKind.UPSERT, row=row) for row in group]):
+            storage.transact(table, part)
+
+
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 8
 _FIRST_BACKOFF = 0.005
 """Seconds: about one call to storage. The wait before attempt n is random, up to 2^n of these."""
-UNREAD = Row(partition="", key="")
-"""In place of a row: the caller has not read it."""
 
 
 class RowAddress(NamedTuple):
@@ -236,11 +241,6 @@ class Swapped(Generic[T]):
     after: T | None
     etag: str = ""
 
-    @property
-    def changed(self) -> bool:
-        """Whether the row was written or deleted."""
-        return self.before != self.after
-
 
 def compare_and_swap(
     storage: Storage,
@@ -249,23 +249,19 @@ def compare_and_swap(
     *,
     decode: Callable[[Row], T],
     encode: Callable[[T], Row],
-    row_read: Row | None = UNREAD,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Swapped[T]:
     """Change one row, whatever other workers write to it.
 
     `change` maps the value on record (None: no row) to the one wanted. An equal value writes nothing, None deletes the
-    row. It is called once for each attempt, so it should be pure. `row_read`: the row as the caller has read it,
-    None where there is most likely none and `change` makes one: the first attempt then reads nothing. `sleep`
-    waits between attempts, but not before the first that reads the row itself: the row given may just have been old.
+    row. It is called once for each attempt, so it should be pure. `sleep` waits between attempts.
 
     Raises WriteConflict after MAX_ATTEMPTS, and what storage, `decode`, `change` and `encode` raise.
     """
-    first_reading = 0 if row_read is UNREAD else 1
     for attempt in range(MAX_ATTEMPTS):
-        if attempt > first_reading:
+        if attempt:
             sleep(random.uniform(0, _FIRST_BACKOFF * 2**attempt))
-        row = storage.read(*place) if attempt >= first_reading else row_read
+        row = storage.read(*place)
         old = decode(row) if row else None
         new = change(old)
         etag = row.etag if row else ""

@@ -140,19 +140,23 @@ def decoded_transaction(content: bytes) -> tuple[OperationAnswer, ...]:
     return tuple(_operation_answer(start, content[start.end() : end]) for start, end in zip(starts, ends, strict=False))
 
 
-def _encoded_operation(table: str, operation: Operation, address: str) -> bytes:
+def request_of(table: str, operation: Operation) -> tuple[str, str, dict[str, str], bytes]:
+    """The request that executes an operation: its method, path, headers and body."""
     row, kind = operation.row, operation.kind
     path = f"/{table}" if kind is OperationKind.INSERT else row_path(table, row.partition, row.key)
-    method = {OperationKind.INSERT: "POST", OperationKind.DELETE: "DELETE"}.get(kind, "PUT")
-    head = f"{method} {address}{path} HTTP/1.1\r\nAccept: {ACCEPTED}\r\nDataServiceVersion: {ODATA_VERSION}\r\n"
-    if kind is OperationKind.INSERT:
-        head += "Prefer: return-no-content\r\n"
-    elif kind is not OperationKind.UPSERT:
-        head += f"If-Match: {row.etag or '*'}\r\n"
+    headers = {} if kind is OperationKind.UPSERT else {"If-Match": row.etag or "*"}
     if kind is OperationKind.DELETE:
-        return f"{head}\r\n".encode()
-    body = encoded_row(row)
-    return f"{head}Content-Type: {JSON}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+        return "DELETE", path, headers, b""
+    if kind is OperationKind.INSERT:
+        return "POST", path, {"Prefer": "return-no-content", "Content-Type": JSON}, encoded_row(row)
+    return "PUT", path, {**headers, "Content-Type": JSON}, encoded_row(row)
+
+
+def _encoded_operation(table: str, operation: Operation, address: str) -> bytes:
+    method, path, headers, body = request_of(table, operation)
+    head = f"{method} {address}{path} HTTP/1.1\r\nAccept: {ACCEPTED}\r\nDataServiceVersion: {ODATA_VERSION}\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body if body else f"{head}\r\n".encode()
 
 
 def _operation_answer(start: re.Match[bytes], message: bytes) -> OperationAnswer:

@@ -20,7 +20,7 @@ from shared.errors import Quarantined
 from shared.events.dead_letters import add_dead_letter
 from shared.records.cells import cells_of, record_of
 from shared.records.control import Checkpoint
-from shared.storage.port import Operation, OperationKind, Row, Storage, chunks
+from shared.storage.port import Row, Storage, upsert_all
 from shared.storage_layout import CONTROL, EVENTS, StoredEvent, digest_of, moment, stamp, stored_from_blob
 from shared.telemetry.port import SILENT, Telemetry
 
@@ -68,9 +68,7 @@ def due_entries(storage: Storage, until: datetime) -> Iterator[OpenEntry]:
 def put_entries(storage: Storage, added: Iterable[OpenEntry], removed: Iterable[OpenEntry]) -> None:
     """Add entries, and remove others."""
     rows = {entry.row().key: entry.row() for entry in added}
-    operations = [Operation(kind=OperationKind.UPSERT, row=row) for row in rows.values()]
-    for part in chunks(operations):
-        storage.transact(CONTROL, part)
+    upsert_all(storage, CONTROL, rows.values())
     for key in {entry.row().key for entry in removed} - rows.keys():
         storage.delete(CONTROL, _PARTITION, key)
 

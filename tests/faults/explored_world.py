@@ -303,11 +303,6 @@ class _Port:
 
         return asked
 
-    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
-        """Make a call for each row: the port guarantees only their order."""
-        for row in rows:
-            self._way.ask(Call(to=self._to, name="upsert_all", given=(table, [_at_one_moment(row)])))
-
 
 class _Lease:
     def __init__(self, way: Way, name: str, seconds: int) -> None:

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from shared.errors import CatalogRefused, CatalogUnavailable, StorageUnavailable
-from shared.storage.port import Operation, OperationKind, Row
+from shared.storage.port import Operation, OperationKind
 from tests.faults.scheduler import Scheduler
 
 LISTS = frozenset({"partition", "scan", "blobs", "children"})
-STORAGE_WRITES = frozenset({"put_new", "insert", "upsert", "upsert_all", "replace", "delete", "transact"})
+STORAGE_WRITES = frozenset({"put_new", "insert", "upsert", "replace", "delete", "transact"})
 """Calls that change storage."""
 WRITES = frozenset({"write_processes", "create_assets", "describe_placeholder", "delete_process"})
 """Calls that change the catalog."""
@@ -128,11 +128,6 @@ class Faulty:
         if name in UNASKED:
             return method
         return partial(self._call, name, method)
-
-    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
-        """Make a call for each row: the port guarantees only their order."""
-        for row in rows:
-            self._call("upsert_all", self._real.upsert_all, table, [row])
 
     def _call(self, name: str, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         faults, scheduler = self._faults, self._faults.scheduler

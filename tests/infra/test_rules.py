@@ -17,7 +17,7 @@ from shared.openlineage.selection import EventFilter, GlobFilter
 from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import Row
+from shared.storage.port import Operation, Row
 from tests.infra.azure_roles import BLOB, BLOB_OWNER, IDS, QUEUE, TABLE, TELEMETRY
 from tests.infra.bicep import read
 from tests.support.events import event, write
@@ -344,9 +344,9 @@ class Noting(MemoryStorage):
         self.tables.add(table)
         return super().upsert(table, row)
 
-    def upsert_all(self, table: str, rows: Sequence[Row]) -> None:
+    def transact(self, table: str, operations: Sequence[Operation]) -> tuple[str, ...] | None:
         self.tables.add(table)
-        super().upsert_all(table, rows)
+        return super().transact(table, operations)
 
 
 def test_the_receiver_has_rights_on_exactly_the_tables_and_containers_that_it_writes() -> None:

@@ -44,7 +44,6 @@ class Watched:
     children = _watched(MemoryStorage.children)
     insert = _watched(MemoryStorage.insert)
     upsert = _watched(MemoryStorage.upsert)
-    upsert_all = _watched(MemoryStorage.upsert_all)
     replace = _watched(MemoryStorage.replace)
     delete = _watched(MemoryStorage.delete)
     transact = _watched(MemoryStorage.transact)

@@ -14,7 +14,7 @@ from azure.core.exceptions import HttpResponseError
 from shared.bootstrap_receiver import receiver_storage
 from shared.errors import StorageUnavailable
 from shared.settings.reading import load
-from shared.storage.port import Operation, OperationKind, Row, Storage, Value
+from shared.storage.port import Operation, OperationKind, Row, Storage, Value, upsert_all
 
 
 def test_a_partition_is_read_between_two_keys(storage: Storage, unique: str) -> None:
@@ -133,9 +133,14 @@ def test_replacing_needs_the_etag_that_was_read(storage: Storage, unique: str) -
 def test_many_rows_are_written_at_once(storage: Storage, unique: str, number: int) -> None:
     rows = [Row(partition="p", key=f"k{n:03}", values={"n": n}) for n in range(number)]
     for written_rows in (rows, [replace(row, values={"m": 1}) for row in rows]):
-        storage.upsert_all(unique, written_rows)
+        upsert_all(storage, unique, written_rows)
         stored_rows = [(row.key, dict(row.values)) for row in storage.partition(unique, "p")]
         assert stored_rows == [(row.key, dict(row.values)) for row in written_rows]
+
+
+def test_rows_of_several_partitions_are_written_at_once(storage: Storage, unique: str) -> None:
+    upsert_all(storage, unique, [Row(partition=partition, key="k") for partition in ("p", "q", "p")])
+    assert [row.partition for row in storage.scan(unique)] == ["p", "q"]
 
 
 def test_a_row_that_has_gone_cannot_be_replaced(storage: Storage, unique: str) -> None:
@@ -249,7 +254,6 @@ def test_unavailable_storage_raises_its_error() -> None:
         lambda: list(unreachable_storage.blobs("c")),
         lambda: unreachable_storage.insert("t", Row(partition="p", key="k")),
         lambda: unreachable_storage.upsert("t", Row(partition="p", key="k")),
-        lambda: unreachable_storage.upsert_all("t", [Row(partition="p", key=key) for key in "ab"]),
         lambda: unreachable_storage.replace("t", Row(partition="p", key="k", etag="e")),
         lambda: unreachable_storage.transact(
             "t", [Operation(kind=OperationKind.UPSERT, row=Row(partition="p", key="k"))]

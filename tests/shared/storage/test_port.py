@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shared.errors import WriteConflict
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import MAX_ATTEMPTS, UNREAD, Row, RowAddress, Swapped, compare_and_swap, write_if_unchanged
+from shared.storage.port import MAX_ATTEMPTS, Row, RowAddress, Swapped, compare_and_swap, write_if_unchanged
 
 PLACE = RowAddress("runs", "p", "k")
 Change = Callable[[int | None], int | None]
@@ -31,10 +31,9 @@ def swap(
     storage: MemoryStorage,
     change: Change,
     *,
-    known_row: Row | None = UNREAD,
     sleep: Callable[[float], object] = lambda _: None,
 ) -> Swapped[int]:
-    return compare_and_swap(storage, PLACE, change, decode=number_in, encode=row, row_read=known_row, sleep=sleep)
+    return compare_and_swap(storage, PLACE, change, decode=number_in, encode=row, sleep=sleep)
 
 
 def set_to(storage: MemoryStorage, value: int | None) -> None:
@@ -49,23 +48,19 @@ def set_to(storage: MemoryStorage, value: int | None) -> None:
     [(None, 1), (1, 2), (1, None), (1, 1), (None, None), (0, 1)],
     ids=["insert", "replace", "delete", "keep", "no row, none wanted", "a falsy value is a value"],
 )
-@pytest.mark.parametrize("read_case", ["itself", "by the caller", "assumed absent"])
-def test_the_change_is_applied_to_the_row(value_before: int | None, value_after: int | None, read_case: str) -> None:
+def test_the_change_is_applied_to_the_row(value_before: int | None, value_after: int | None) -> None:
     storage = MemoryStorage()
     set_to(storage, value_before)
     stored_row = storage.read(*PLACE)
-    known_row = {"itself": UNREAD, "by the caller": stored_row, "assumed absent": None}[read_case]
-    swapped = swap(storage, lambda value: value_after if value == value_before else -1, known_row=known_row)
+    swapped = swap(storage, lambda value: value_after if value == value_before else -1)
     now = storage.read(*PLACE)
     assert (swapped.before, swapped.after, stored(storage)) == (value_before, value_after, value_after)
-    assert swapped.changed == (value_before != value_after)
     assert swapped.etag == (now.etag if now else "")
     assert value_before != value_after or now == stored_row, "an equal value writes nothing"
 
 
-@pytest.mark.parametrize(("known_row", "waits"), [(UNREAD, 3), (None, 2)], ids=["itself", "assumed absent"])
-def test_a_change_is_applied_to_the_value_that_another_writer_wrote(known_row: Row | None, waits: int) -> None:
-    """It waits before each attempt but the first that reads the row."""
+def test_a_change_is_applied_to_the_value_that_another_writer_wrote() -> None:
+    """It waits before each attempt but the first."""
     storage = MemoryStorage()
     set_to(storage, 1)
     other_values = iter([10, None, 20])
@@ -77,9 +72,9 @@ def test_a_change_is_applied_to_the_value_that_another_writer_wrote(known_row: R
             break
         return (value or 0) + 1
 
-    assert swap(storage, change, known_row=known_row, sleep=slept.append).after == 21
+    assert swap(storage, change, sleep=slept.append).after == 21
     assert stored(storage) == 21
-    assert len(slept) == waits
+    assert len(slept) == 3
     assert all(0 <= seconds < 1 for seconds in slept)
 
 
