@@ -62,7 +62,7 @@ def read_open(
     """
     header: Row | None = None
     unfolded: dict[str, EventRow] = {}
-    is_crowded = bool(run and memory and memory.is_crowded(application))
+    is_crowded = bool(run and memory and memory.crowded.get(application))
     is_partial = is_crowded
     if is_crowded:
         header = storage.read(APPLICATIONS, application, HEADER)
@@ -82,7 +82,7 @@ def read_open(
         events_of_run = storage.partition(APPLICATIONS, application, since=f"{EVENT}{run}|", before=f"{EVENT}{run}|~")
         unfolded |= {row.key: EventRow.of(row) for row in events_of_run}
     if memory and run:
-        memory.note_crowded(application, crowded=is_crowded)
+        memory.crowded.put(application, is_crowded)
     return _opened(storage, application, header, unfolded, memory)
 
 
@@ -255,7 +255,7 @@ class Commit:
             memory.note_commit(self.application, self.writes[0].row.etag, etags[0], self.state, self.records)
         for operation in self.writes:
             if memory and (digest := rows.digest_of_part(operation.row)):
-                memory.note_part(digest, operation.row)
+                memory.parts.put(digest, operation.row)
         for part in chunks(deletions[fitting:]):
             if storage.transact(APPLICATIONS, part) is None:  # another worker has deleted some of them
                 for operation in part:
@@ -290,7 +290,7 @@ def _parts(storage: Storage, application: str, digests: Mapping[str, str], memor
     """The parts of a long state: remembered ones, or all of them by one query."""
     if not digests:
         return []
-    remembered = [memory.part(digest) for digest in digests.values()] if memory else [None]
+    remembered = [memory.parts.get(digest) for digest in digests.values()] if memory else [None]
     if all(remembered):
         return [part for part in remembered if part]
     by_digest = {
@@ -300,5 +300,5 @@ def _parts(storage: Storage, application: str, digests: Mapping[str, str], memor
         raise WriteConflict(f"The state of application {application} was written while it was read", after=1)
     for digest in digests.values():
         if memory:
-            memory.note_part(digest, by_digest[digest])
+            memory.parts.put(digest, by_digest[digest])
     return [by_digest[digest] for digest in digests.values()]

@@ -9,9 +9,7 @@ conditional.
 """
 
 import gzip
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -19,12 +17,14 @@ import msgspec
 from msgspec import structs
 
 from shared.applications.state import ApplicationState, Content, RunRecord
+from shared.concurrency import Recent
 from shared.errors import ContentLost
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTENTS, HEADER, RUN, STATE_PART, digest_of
 
 _MOST_DIGESTS = 200_000
 _MOST_PARTS = 256
+_MOST_CROWDED = 4096
 _MOST_COMMITS = 128
 _MOST_RECORDS = 256
 _KEPT_SECONDS = 3600.0
@@ -44,24 +44,20 @@ class RememberedCommit:
 
 
 class FoldMemory:
-    """For all threads of a process: the events, runs and applications that it has folded, the applications with many
-    events that are not folded yet, and recently read parts of long states.
+    """For all threads of a process: the events, runs and applications that it has folded; whether an application had
+    many events that were not folded (`crowded`), when it was read last; and parts of long states (`parts`) by digest.
     """
 
     def __init__(self) -> None:
-        self._folded: OrderedDict[str, None] = OrderedDict()
-        self._crowded: OrderedDict[str, None] = OrderedDict()
-        self._parts: OrderedDict[str, Row] = OrderedDict()
-        self._commits: OrderedDict[str, RememberedCommit] = OrderedDict()
-        self._lock = threading.Lock()
+        self.crowded = Recent[bool](_MOST_CROWDED)
+        self.parts = Recent[Row](_MOST_PARTS)
+        self._folded = Recent[None](_MOST_DIGESTS)
+        self._commits = Recent[RememberedCommit](_MOST_COMMITS)
 
     def note_folded(self, ids: Iterable[str]) -> None:
         """Remember digests of events, and ids of runs and applications."""
-        with self._lock:
-            for identifier in ids:
-                self._folded[identifier] = None
-            while len(self._folded) > _MOST_DIGESTS:
-                self._folded.popitem(last=False)
+        for identifier in ids:
+            self._folded.put(identifier, None)
 
     def has_folded(self, identifier: str) -> bool:
         """Whether this process has folded this event (by digest), run or application."""
@@ -71,44 +67,16 @@ class FoldMemory:
         self, application: str, previous_etag: str, etag: str, state: ApplicationState, records: Mapping[str, RunRecord]
     ) -> None:
         """Remember a commit in place of the header with `previous_etag`."""
-        with self._lock:
-            previous = self._commits.pop(application, None)
-            if previous and previous.etag == previous_etag and len(previous.records) < _MOST_RECORDS:
-                records = {**previous.records, **records}
-            until = time.monotonic() + _KEPT_SECONDS
-            self._commits[application] = RememberedCommit(etag=etag, state=state, records=records, until=until)
-            while len(self._commits) > _MOST_COMMITS:
-                self._commits.popitem(last=False)
+        previous = self._commits.get(application)
+        if previous and previous.etag == previous_etag and len(previous.records) < _MOST_RECORDS:
+            records = {**previous.records, **records}
+        until = time.monotonic() + _KEPT_SECONDS
+        self._commits.put(application, RememberedCommit(etag=etag, state=state, records=records, until=until))
 
     def commit(self, application: str) -> RememberedCommit | None:
         """The last commit of this process to an application, if it is remembered."""
         commit = self._commits.get(application)
         return commit if commit and time.monotonic() < commit.until else None
-
-    def note_crowded(self, application: str, *, crowded: bool) -> None:
-        """Remember whether an application has many events that are not folded."""
-        with self._lock:
-            if crowded:
-                self._crowded[application] = None
-                while len(self._crowded) > _MOST_PARTS:
-                    self._crowded.popitem(last=False)
-            else:
-                self._crowded.pop(application, None)
-
-    def is_crowded(self, application: str) -> bool:
-        """Whether an application had many events that were not folded, when it was read last."""
-        return application in self._crowded
-
-    def note_part(self, digest: str, row: Row) -> None:
-        """Remember a part of a state by the digest of its content."""
-        with self._lock:
-            self._parts[digest] = row
-            while len(self._parts) > _MOST_PARTS:
-                self._parts.popitem(last=False)
-
-    def part(self, digest: str) -> Row | None:
-        """The part of a state with this digest, if it was read recently."""
-        return self._parts.get(digest)
 
 
 _MAX_CELL = 60 * 1024
@@ -127,7 +95,7 @@ _parts = msgspec.json.Decoder(dict[str, str]).decode
 
 def run_row(application: str, record: RunRecord, storage: Storage) -> Row:
     """The record of a run as a row; a very long one is a blob, which is written first."""
-    payload = gzip.compress(_encode(record), compresslevel=_LEVEL, mtime=0)
+    payload = _compressed(_encode(record))
     return Row(partition=application, key=f"{RUN}{record.run_id}", values=_cells(payload, storage))
 
 
@@ -149,32 +117,21 @@ def header(
     application: str, state: ApplicationState, etag: str, stored_parts: Mapping[str, str], storage: Storage
 ) -> Header:
     """A state as rows. `stored_parts`: the digests of the parts that are stored."""
-    payload = gzip.compress(_encode(state), compresslevel=_LEVEL, mtime=0)
-    if len(payload) <= _MAX_IN_HEADER and not (stored_parts and len(payload) > _MAX_IN_HEADER // 2):
-        values: dict[str, Value] = {"version": state.version, **_cells(payload, storage)}
-        row = Row(partition=application, key=HEADER, values=values, etag=etag)
-        return Header(row=row, gone=tuple(stored_parts))
-    by_key: dict[str, dict[str, Content]] = {}
-    for digest, content in state.contents.items():
-        by_key.setdefault(_part_key(digest), {})[digest] = content
-    encoded = {key: _encode(contents) for key, contents in by_key.items()}
+    payload, by_key = _compressed(_encode(state)), dict[str, dict[str, Content]]()
+    if len(payload) > _MAX_IN_HEADER or (stored_parts and len(payload) > _MAX_IN_HEADER // 2):
+        for digest, content in state.contents.items():
+            by_key.setdefault(_part_key(digest), {})[digest] = content
+        payload = _compressed(_encode(structs.replace(state, contents={})))
+    encoded = {key: _encode(contents) for key, contents in sorted(by_key.items())}
     digests = {key: digest_of(data) for key, data in encoded.items()}
-    payload = gzip.compress(_encode(structs.replace(state, contents={})), compresslevel=_LEVEL, mtime=0)
-    values = {"version": state.version, "parts": _encode(digests).decode(), **_cells(payload, storage)}
+    values: dict[str, Value] = {"version": state.version, **_cells(payload, storage)}
+    if digests:
+        values["parts"] = _encode(digests).decode()
+    changed = {key: data for key, data in encoded.items() if stored_parts.get(key) != digests[key]}
+    parts = {key: {"digest": digests[key], **_cells(_compressed(data), storage)} for key, data in changed.items()}
     return Header(
         row=Row(partition=application, key=HEADER, values=values, etag=etag),
-        parts=tuple(
-            Row(
-                partition=application,
-                key=key,
-                values={
-                    "digest": digests[key],
-                    **_cells(gzip.compress(data, compresslevel=_LEVEL, mtime=0), storage),
-                },
-            )
-            for key, data in sorted(encoded.items())
-            if stored_parts.get(key) != digests[key]
-        ),
+        parts=tuple(Row(partition=application, key=key, values=cells) for key, cells in parts.items()),
         gone=tuple(key for key in stored_parts if key not in digests),
     )
 
@@ -206,6 +163,10 @@ def state_of(row: Row, parts: Iterable[Row], storage: Storage) -> ApplicationSta
 def with_version(row: Row, version: int) -> Row:
     """A header's row with another version: what a commit of the version before can no longer replace."""
     return Row(partition=row.partition, key=row.key, values={**row.values, "version": version}, etag=row.etag)
+
+
+def _compressed(data: bytes) -> bytes:
+    return gzip.compress(data, compresslevel=_LEVEL, mtime=0)
 
 
 def _part_key(digest: str) -> str:
@@ -240,29 +201,16 @@ _MOST_BYTES = 32 * 1024 * 1024
 _LARGEST = 256 * 1024
 
 
-class BlobCache:
+class BlobCache(Recent[bytes]):
     """Packed events by digest: as many of the latest as fit into 32 MiB. For all threads of a process."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
-        self._most = most_bytes
-        self._size = 0
-        self._held: OrderedDict[str, bytes] = OrderedDict()
-        self._lock = threading.Lock()
+        super().__init__(most_bytes, len)
 
-    def put(self, digest: str, compressed: bytes) -> None:
+    def put(self, key: str, value: bytes) -> None:
         """Remember one, unless it is large."""
-        if len(compressed) > _LARGEST:
-            return
-        with self._lock:
-            self._size += len(compressed) - len(self._held.pop(digest, b""))
-            self._held[digest] = compressed
-            while self._size > self._most:
-                self._size -= len(self._held.popitem(last=False)[1])
-
-    def get(self, digest: str) -> bytes | None:
-        """The packed event, if it is cached."""
-        with self._lock:
-            return self._held.get(digest)
+        if len(value) <= _LARGEST:
+            super().put(key, value)
 
 
 def own_run(application: str) -> str:

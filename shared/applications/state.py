@@ -64,11 +64,16 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def supported(self, run_id: str, seen_span: Span) -> "Content":
         """With one more supporter; of too many the oldest is folded."""
         supporters = {**self.supporters, run_id: seen_span}
+        content = msgspec.structs.replace(self, supporters=supporters)
         if len(supporters) <= MAX_SUPPORTERS:
-            return msgspec.structs.replace(self, supporters=supporters)
-        oldest = min(supporters, key=lambda run: (supporters[run].last, run))
-        span = supporters.pop(oldest)
-        folded = self.folded | span if self.folded else span
+            return content
+        return content.anonymous(min(supporters, key=lambda run: (supporters[run].last, run)))
+
+    def anonymous(self, run_id: str) -> "Content":
+        """With the span of this supporter, if it is one, but not its id."""
+        supporters = {**self.supporters}
+        span = supporters.pop(run_id, None)
+        folded = self.folded | span if self.folded and span else self.folded or span
         return msgspec.structs.replace(self, supporters=supporters, folded=folded)
 
     def without(self, run_id: str) -> "Content | None":

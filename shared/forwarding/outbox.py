@@ -159,56 +159,44 @@ def settle(storage: Storage, entry: OutboxEntry, current: TargetRun) -> bool:
     """Record what the target has now, and take the run off the outbox. False, and nothing written, where another worker
     changed either meanwhile.
     """
-    new = replace(current, state=RunState.DELIVERED)
-    row, kind = new.row(entry.target), OperationKind.REPLACE if current.etag else OperationKind.INSERT
-    operations = [_delete(entry.target, entry.row().key, entry.etag), Operation(kind=kind, row=row)]
-    return storage.transact(FORWARD, operations) is not None
+    return _take_off(storage, entry, _put(entry, replace(current, state=RunState.DELIVERED)))
 
 
 def drop(storage: Storage, entry: OutboxEntry, current: TargetRun | None) -> None:
     """Take a run off the outbox of which nothing is to be sent."""
-    operations = [_delete(entry.target, entry.row().key, entry.etag)]
     if current and current.digest:
-        row = replace(current, state=RunState.DELIVERED).row(entry.target)
-        operations.append(Operation(kind=OperationKind.REPLACE, row=row))
+        settle(storage, entry, current)
     elif current:
-        operations.append(_delete(entry.target, f"{_RUN}{entry.run_id}", current.etag))
-    storage.transact(FORWARD, operations)
+        _take_off(storage, entry, _delete(entry.target, f"{_RUN}{entry.run_id}", current.etag))
+    else:
+        _take_off(storage, entry)
 
 
 def postpone(storage: Storage, entry: OutboxEntry, current: TargetRun | None, reason: str, now: datetime) -> None:
     """Have a run sent later, because it could not be now. `current`: with the raw events that were sent."""
-    postponed = replace(
-        entry,
-        due=now + _BACKOFF.delay(entry.attempts, entry.run_id),
-        attempts=entry.attempts + 1,
-        error=reason,
-        etag="",
-    )
-    operations = [
-        _delete(entry.target, entry.row().key, entry.etag),
-        Operation(kind=OperationKind.UPSERT, row=postponed.row()),
-    ]
-    if current and current.etag:
-        operations.append(Operation(kind=OperationKind.REPLACE, row=current.row(entry.target)))
-    storage.transact(FORWARD, operations)
+    due_time = now + _BACKOFF.delay(entry.attempts, entry.run_id)
+    postponed = replace(entry, due=due_time, attempts=entry.attempts + 1, error=reason, etag="")
+    operations = [Operation(kind=OperationKind.UPSERT, row=postponed.row())]
+    operations += [_put(entry, current)] if current and current.etag else []
+    _take_off(storage, entry, *operations)
 
 
 def bury(storage: Storage, entry: OutboxEntry, current: TargetRun | None, reason: str, now: datetime) -> None:
     """Make a run a dead letter of a target: it is not sent again by itself unless its content changes."""
-    letter = replace(entry, error=reason, etag="")
-    target_state = current or TargetRun(
-        run_id=entry.run_id, application=entry.application, state=RunState.DEAD, changed=now
-    )
-    row = replace(target_state, state=RunState.DEAD, changed=now).row(entry.target)
-    storage.transact(
-        FORWARD,
-        [
-            _delete(entry.target, entry.row().key, entry.etag),
-            Operation(kind=OperationKind.UPSERT, row=replace(letter.row(), key=f"{_DEAD}{entry.run_id}")),
-            Operation(kind=OperationKind.REPLACE if target_state.etag else OperationKind.INSERT, row=row),
-        ],
-    )
+    letter = replace(replace(entry, error=reason, etag="").row(), key=f"{_DEAD}{entry.run_id}")
+    run = current or TargetRun(run_id=entry.run_id, application=entry.application, state=RunState.DEAD, changed=now)
+    operation = _put(entry, replace(run, state=RunState.DEAD, changed=now))
+    _take_off(storage, entry, Operation(kind=OperationKind.UPSERT, row=letter), operation)
+
+
+def _take_off(storage: Storage, entry: OutboxEntry, *operations: Operation) -> bool:
+    """Take a run off the outbox, and execute these; False, and nothing written, where another worker was faster."""
+    taken = _delete(entry.target, entry.row().key, entry.etag)
+    return storage.transact(FORWARD, [taken, *operations]) is not None
+
+
+def _put(entry: OutboxEntry, run: TargetRun) -> Operation:
+    return Operation(kind=OperationKind.REPLACE if run.etag else OperationKind.INSERT, row=run.row(entry.target))
 
 
 def dead_letters(storage: Storage, target: str) -> Iterator[OutboxEntry]:

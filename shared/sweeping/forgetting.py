@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from shared.applications.partition import Commit, OpenApplication, read_whole
-from shared.applications.state import ApplicationState, Content, RunRecord
+from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost
 from shared.events.archive_writer import delete_old
 from shared.records.control import ARCHIVE as ARCHIVE_CHECKPOINT
@@ -87,7 +87,7 @@ def _without_runs(state: ApplicationState, records: Mapping[str, RunRecord], for
     for run_id in forgotten:
         for _, digest in records[run_id].contents:
             if digest in contents:
-                contents[digest] = _anonymous(contents[digest], run_id)
+                contents[digest] = contents[digest].anonymous(run_id)
     return structs.replace(
         state,
         version=state.version + 1,
@@ -96,15 +96,6 @@ def _without_runs(state: ApplicationState, records: Mapping[str, RunRecord], for
         runs=max(0, state.runs - len(forgotten)),
         forgotten=state.forgotten + sum(not records[run_id].home for run_id in forgotten),
     )
-
-
-def _anonymous(content: Content, run_id: str) -> Content:
-    span = content.supporters.get(run_id)
-    if span is None:
-        return content
-    supporters = {run: one_span for run, one_span in content.supporters.items() if run != run_id}
-    folded = content.folded | span if content.folded else span
-    return structs.replace(content, supporters=supporters, folded=folded)
 
 
 def _delete_header(storage: Storage, snapshot: OpenApplication) -> None:

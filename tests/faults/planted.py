@@ -344,7 +344,7 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="what a run contributed goes with its record",
         file=_FORGETTING,
-        original="                contents[digest] = _anonymous(contents[digest], run_id)\n",
+        original="                contents[digest] = contents[digest].anonymous(run_id)\n",
         mistaken="                del contents[digest]\n",
         cases=("runs that are forgotten beside a new run",),
     ),
