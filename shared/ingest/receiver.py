@@ -32,7 +32,6 @@ from shared.errors import Refused, StorageBusy, StorageUnavailable, TooLarge, Un
 from shared.ingest.bodies import events_of, turn_for
 from shared.openlineage.decoding import Event, decode
 from shared.openlineage.selection import BY_SETTINGS, DEFAULT_SELECTION, NO_WRITE, EventFilter, Ignore, select
-from shared.openlineage.wire import Dataset
 from shared.secrets import short_text, text_without_secrets, without_secrets
 from shared.storage.port import Row, Storage, upsert_all
 from shared.storage_layout import (
@@ -59,26 +58,15 @@ def note_excluded_writes(storage: Storage, event: Event) -> None:
     """Write the rows of an ignored event's outputs, none if it does not say that they were written. Raises
     StorageUnavailable.
     """
-    if event.body and event.type not in NO_WRITE:
-        rows = {row.key: row for row in _rows(event, event.body.outputs or ())}
-        upsert_all(storage, EXCLUDED, rows.values())
-
-
-def _rows(event: Event, outputs: tuple[Dataset, ...] | list[Dataset]) -> Iterator[Row]:
-    for output in outputs:
+    rows: dict[str, Row] = {}
+    for output in (event.body.outputs or ()) if event.body and event.type not in NO_WRITE else ():
         namespace, name = without_secrets(output.namespace, output.name)
         symlinks = output.facets.symlinks.identifiers if output.facets and output.facets.symlinks else None
-        tables = "\n".join(sorted({link.name for link in symlinks or ()}))
-        yield Row(
-            partition=EXCLUDED_WRITE,
-            key=digest_of(f"{namespace}\n{name}".encode()),
-            values={
-                "namespace": namespace,
-                "name": name,
-                "tables": tables[:_MAX_TABLES],
-                "last": event.time.isoformat(),
-            },
-        )
+        tables = "\n".join(sorted({link.name for link in symlinks or ()}))[:_MAX_TABLES]
+        values = {"namespace": namespace, "name": name, "tables": tables, "last": event.time.isoformat()}
+        key = digest_of(f"{namespace}\n{name}".encode())
+        rows[key] = Row(partition=EXCLUDED_WRITE, key=key, values=values)
+    upsert_all(storage, EXCLUDED, rows.values())
 
 
 _LOG = logging.getLogger("throughline.receive")
@@ -137,15 +125,6 @@ class BatchReceipt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared:
-    """An event as it will be stored, and the receipt. The received bytes are no longer needed."""
-
-    receipt: Receipt
-    event: Event
-    packed: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Receiver:
     """Stores events as they were sent. `max_body_bytes` bounds a body before and after unpacking; `selection` decides
     which events are kept; `redact` changes the stored bytes; `origin` names this installation; `now` is the clock.
@@ -167,8 +146,9 @@ class Receiver:
         """
         with _receiving(self.telemetry, EVENT, len(body)) as act:
             with turn_for(body, encoding):
-                prepared = self._prepared(_unpacked(body, encoding, self.max_body_bytes), act)
-            return _keep(self.storage, prepared, self.now())
+                receipt, event, packed = self._prepared(_unpacked(body, encoding, self.max_body_bytes), act)
+            self._keep(receipt, event, packed)
+            return receipt
 
     def receive_batch(self, body: bytes, *, encoding: str = "") -> BatchReceipt:
         """Store the events of a JSON array, each as `receive` stores one, in the bytes in which it was sent.
@@ -187,10 +167,7 @@ class Receiver:
         failed: list[Failed] = []
         for index, event in enumerate(events):
             try:
-                with _receiving(self.telemetry, EVENT, len(event)) as act:
-                    with turn_for(event):
-                        prepared = self._prepared(event, act)
-                    _keep(self.storage, prepared, self.now())
+                self.receive(event)
             except Refused as refusal:
                 failed.append(Failed(index=index, reason=text_without_secrets(str(refusal)), retriable=False))
             except StorageUnavailable as error:
@@ -200,7 +177,8 @@ class Receiver:
                 break
         return failed
 
-    def _prepared(self, raw: bytes, act: Act) -> _Prepared:
+    def _prepared(self, raw: bytes, act: Act) -> tuple[Receipt, Event, bytes]:
+        """The receipt of an event, and the event as it will be stored: the received bytes are no longer needed."""
         event = decode(raw)
         decision = select(event, self.selection)
         act.concern(event.run_id)
@@ -214,8 +192,27 @@ class Receiver:
             ignored=decision.reason if isinstance(decision, Ignore) else None,
             omitted=event.omitted,
         )
-        compressed = gzip.compress(stored_bytes, compresslevel=6, mtime=0)
-        return _Prepared(receipt=receipt, event=event, packed=compressed)
+        return receipt, event, gzip.compress(stored_bytes, compresslevel=6, mtime=0)
+
+    def _keep(self, receipt: Receipt, event: Event, packed: bytes) -> None:
+        storage = self.storage
+        if receipt.ignored:
+            if receipt.ignored in BY_SETTINGS:
+                note_excluded_writes(storage, event)
+            storage.put_new(IGNORED, ignored_blob(event, receipt.digest, receipt.ignored), packed)
+            return
+        stored_event = stored(event, receipt.digest)
+        storage.put_new(EVENTS, stored_event.blob, packed)  # first: a row says that the event is stored
+        row = EventRow(
+            event=stored_event,
+            payload=packed,
+            job=text_without_secrets(event.body.job.name[:LONGEST_JOB_NAME]) if event.body else "",
+            sender=short_text(event.body.job.namespace) if event.body else "",
+            run_text=text_without_secrets(event.run_text[:LONGEST_JOB_NAME]),
+            omitted=receipt.omitted,
+            received=self.now(),
+        )
+        storage.insert(APPLICATIONS, row.row(stored_event.application))
 
 
 @contextmanager
@@ -231,28 +228,6 @@ def _receiving(telemetry: Telemetry, kind: ActKind, size: int) -> Iterator[Act]:
         except StorageUnavailable as error:
             act.note(state="unavailable", reason=str(error))
             raise
-
-
-def _keep(storage: Storage, prepared: _Prepared, now: datetime) -> Receipt:
-    receipt, event = prepared.receipt, prepared.event
-    if receipt.ignored:
-        if receipt.ignored in BY_SETTINGS:
-            note_excluded_writes(storage, event)
-        storage.put_new(IGNORED, ignored_blob(event, receipt.digest, receipt.ignored), prepared.packed)
-        return receipt
-    stored_event = stored(event, receipt.digest)
-    storage.put_new(EVENTS, stored_event.blob, prepared.packed)  # first: a row says that the event is stored
-    row = EventRow(
-        event=stored_event,
-        payload=prepared.packed,
-        job=text_without_secrets(event.body.job.name[:LONGEST_JOB_NAME]) if event.body else "",
-        sender=short_text(event.body.job.namespace) if event.body else "",
-        run_text=text_without_secrets(event.run_text[:LONGEST_JOB_NAME]),
-        omitted=receipt.omitted,
-        received=now,
-    )
-    storage.insert(APPLICATIONS, row.row(stored_event.application))
-    return receipt
 
 
 def note_refusal(storage: Storage, body: bytes, refusal: Refused) -> str:
