@@ -99,7 +99,17 @@ def sweep(storage: Storage, options: SweepOptions) -> SweepResult:
     Raises StorageUnavailable; the next sweep continues.
     """
     with session_of(storage, _LEASE, options.seconds) as session:
-        return _Sweep(storage=storage, options=options, session=session).run() if session else SweepResult()
+        if session is None:
+            return SweepResult()
+        processor = ApplicationProcessor(
+            storage=storage,
+            names=options.names,
+            forwards=options.forwards,
+            now=options.now,
+            telemetry=options.telemetry,
+        )
+        work = _Sweep(storage=storage, options=options, session=session, processor=processor, now=options.now())
+        return work.run()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,20 +117,16 @@ class _Sweep:
     storage: Storage
     options: SweepOptions
     session: LeaseSession
+    processor: ApplicationProcessor
+    now: datetime
+    listing: Listing = field(default_factory=Listing)
     timed_out: int = 0
     undelivered: int = 0
     failed: int = 0
     entries: list[OpenEntry] = field(default_factory=list)
 
     def run(self) -> SweepResult:
-        now = self.options.now()
-        processor = ApplicationProcessor(
-            storage=self.storage,
-            names=self.options.names,
-            forwards=self.options.forwards,
-            now=self.options.now,
-            telemetry=self.options.telemetry,
-        )
+        now = self.now
         position = SWEEP.load(self.storage) or SweepPosition()
         entries = list(due_entries(self.storage, now))
         retries = Retries.load(self.storage, now)
@@ -133,9 +139,9 @@ class _Sweep:
             unfinished=frozenset(entries_due | retries.states.keys()),
             telemetry=self.options.telemetry,
         )
-        listing, next_position = lister.list(position, now)
+        self.listing, next_position = lister.list(position, now)
         applications = dict.fromkeys(
-            (*listing.applications_due, *(entry.application for entry in entries), *retries.states)
+            (*self.listing.applications_due, *(entry.application for entry in entries), *retries.states)
         )
         is_cut = False
         with noting_current(self.storage) as begin:
@@ -143,16 +149,8 @@ class _Sweep:
                 if not self.session.may_continue(_SHARE):
                     is_cut = True
                     break
-                look = _Look(
-                    storage=self.storage,
-                    processor=processor,
-                    options=self.options,
-                    application=application,
-                    listing=listing,
-                    begin=partial(begin, application),
-                    now=now,
-                    is_due=application in entries_due,
-                )
+                is_due = application in entries_due
+                look = _Look(sweep=self, application=application, begin=partial(begin, application), is_due=is_due)
                 self._look_at(look, retries)
         put_entries(self.storage, self.entries, [] if is_cut else entries)  # first: the position says that this is done
         if not is_cut:
@@ -160,9 +158,9 @@ class _Sweep:
         archived = close_and_archive(
             self.storage,
             self.options.closing,
-            listing.closable,
+            self.listing.closable,
             now,
-            places=listing.places,
+            places=self.listing.places,
             may_continue=self.session.may_continue,
         )
         deleted = forget_due(self.storage, self.options.closing, now, may_continue=self.session.may_continue)
@@ -183,7 +181,7 @@ class _Sweep:
 
     def _look_at(self, look: "_Look", retries: Retries) -> None:
         """Look at one application. One that fails blocks no other; unavailable storage ends the sweep."""
-        application, now = look.application, look.now
+        application, now = look.application, self.now
         if not retries.is_due(application):
             return
         try:
@@ -198,8 +196,6 @@ class _Sweep:
             retries.record_failure(application, error, look.unfolded(), self.options.telemetry)
             return
         retries.clear(application, look.used())
-        self.timed_out += look.timed_out
-        self.undelivered += look.undelivered
         if waiting:
             oldest = min(waiting)
             due_time = rounded(max(oldest + self.options.end_timeout, now), now)
@@ -208,32 +204,26 @@ class _Sweep:
 
 @dataclass(slots=True, kw_only=True)
 class _Look:
-    """A look at one application. `begin` is called before it is changed."""
+    """A look at one application. `begin` is called before it is changed; `is_due`: runs of it wait for their end."""
 
-    storage: Storage
-    processor: ApplicationProcessor
-    options: SweepOptions
+    sweep: _Sweep
     application: str
-    listing: Listing
     begin: Callable[[], None]
-    now: datetime
-    is_due: bool = False
-    timed_out: int = 0
-    undelivered: int = 0
+    is_due: bool
     records: dict[str, RunRecord] = field(default_factory=dict)
     snapshot: OpenApplication | None = None
 
     @property
     def listed(self) -> Mapping[str, ListedRun]:
         """Its runs as the listing shows them."""
-        return self.listing.applications.get(self.application, {})
+        return self.sweep.listing.applications.get(self.application, {})
 
     def run(self) -> list[datetime]:
         """Fold what is late, missed or timed out. Returns the last arrivals of the runs that wait for their end."""
-        snapshot = self.snapshot = read_open(self.storage, self.application)
+        snapshot = self.snapshot = read_open(self.sweep.storage, self.application)
         rows, missing = snapshot.by_run(), self._missing(snapshot)
-        split_runs = {*self.listed, self.application} & self.listing.places.keys()
-        places = {run_id: set(self.listing.places[run_id]) for run_id in sorted(split_runs)}
+        split_runs = {*self.listed, self.application} & self.sweep.listing.places.keys()
+        places = {run_id: set(self.sweep.listing.places[run_id]) for run_id in sorted(split_runs)}
         self.records = self._read_records(rows.keys() | missing.keys())
         force, timed_out, waiting = set[str](), set[str](), dict[str, datetime]()
         for run_id in sorted(rows.keys() | missing.keys() | self.records.keys()):
@@ -244,7 +234,7 @@ class _Look:
                     places.setdefault(run_id, set()).update({self.application, record.home})
                 continue
             arrived = self._arrived(run_id, events, record)
-            match self._judge(events, record, self.now - arrived, is_missing=run_id in missing):
+            match self._judge(events, record, self.sweep.now - arrived, is_missing=run_id in missing):
                 case "force":
                     force.add(run_id)
                 case "timed out":
@@ -261,10 +251,10 @@ class _Look:
             self.begin()
             parts = self._listed_in(run_id, places[run_id])
             stored = (event for part in parts for event in part.events.values())
-            outcome = reunite(self.processor, run_id, places[run_id], stored, timed_out=run_id in timed_out)
+            outcome = reunite(self.sweep.processor, run_id, places[run_id], stored, timed_out=run_id in timed_out)
             reunited |= {run_id} if outcome is not None else set()
-        self.timed_out += len(timed_out)
-        self.undelivered += len((force - split) | reunited)
+        self.sweep.timed_out += len(timed_out)
+        self.sweep.undelivered += len((force - split) | reunited)
         return list(waiting.values())
 
     def _judge(
@@ -274,16 +264,16 @@ class _Look:
         if record and record.is_decided:
             return "force" if events else "leave"
         if any(event.event.end for event in events):
-            return "force" if is_missing or age >= self.options.grace else "leave"
+            return "force" if is_missing or age >= self.sweep.options.grace else "leave"
         if not events and record is None:
             return "leave"
-        if age >= self.options.grace and any(map(self._may_stream, events)):
+        if age >= self.sweep.options.grace and any(map(self._may_stream, events)):
             return "force"
-        return "timed out" if age >= max(self.options.end_timeout, self.options.grace) else "waits"
+        return "timed out" if age >= max(self.sweep.options.end_timeout, self.sweep.options.grace) else "waits"
 
     def _may_stream(self, row: EventRow) -> bool:
         """Whether an event may tell of a stream that runs."""
-        event = self.processor.event(row.event, row.payload) if row.event.type == RUNNING else None
+        event = self.sweep.processor.event(row.event, row.payload) if row.event.type == RUNNING else None
         return event is not None and event.may_stream
 
     def _fold(self, snapshot: OpenApplication, force: frozenset[str], timed_out: frozenset[str]) -> Mapping[str, str]:
@@ -295,7 +285,8 @@ class _Look:
         if not (force or timed_out or times or snapshot.state.stale):
             return {}
         self.begin()
-        outcome = self.processor.fold(self.application, FoldRequest(force=force, timed_out=timed_out, times=times))
+        request = FoldRequest(force=force, timed_out=timed_out, times=times)
+        outcome = self.sweep.processor.fold(self.application, request)
         self.records |= outcome.records
         return outcome.homes
 
@@ -311,13 +302,13 @@ class _Look:
     def _read_records(self, runs: set[str]) -> dict[str, RunRecord]:
         """The records of these runs; of an application that is due, also those of runs that wait for their end."""
         if len(runs) > _MAX_RECORDS or self.is_due:
-            all_records = read_whole(self.storage, self.application).records
+            all_records = read_whole(self.sweep.storage, self.application).records
             return {
                 run_id: record
                 for run_id, record in all_records.items()
                 if run_id in runs or (record.verdict is State.WAITING and not record.home)
             }
-        records = ((run_id, read_record(self.storage, self.application, run_id)) for run_id in sorted(runs))
+        records = ((run_id, read_record(self.sweep.storage, self.application, run_id)) for run_id in sorted(runs))
         return {run_id: record for run_id, record in records if record}
 
     def _insert(self, run_id: str, events: list[StoredEvent] | tuple[()], record: RunRecord | None) -> list[EventRow]:
@@ -330,7 +321,7 @@ class _Look:
         ]
         for row in rows:
             self.begin()
-            self.storage.insert(APPLICATIONS, row.row(self.application))
+            self.sweep.storage.insert(APPLICATIONS, row.row(self.application))
         return rows
 
     def _arrived(self, run_id: str, events: list[EventRow], record: RunRecord | None) -> datetime:
@@ -342,12 +333,12 @@ class _Look:
 
     def _is_split(self, run_id: str, places: set[str]) -> bool:
         """Whether a run has events in several applications, all of them past the grace."""
-        ages = (self.now - run.arrived for run in self._listed_in(run_id, places))
-        return self.application in places and all(age >= self.options.grace for age in ages)
+        ages = (self.sweep.now - run.arrived for run in self._listed_in(run_id, places))
+        return self.application in places and all(age >= self.sweep.options.grace for age in ages)
 
     def _listed_in(self, run_id: str, places: set[str]) -> list[ListedRun]:
         """The run as the listing shows it in these applications."""
-        applications = (self.listing.applications.get(place, {}) for place in sorted(places))
+        applications = (self.sweep.listing.applications.get(place, {}) for place in sorted(places))
         return [runs[run_id] for runs in applications if run_id in runs]
 
     def unfolded(self) -> list[StoredEvent]:
