@@ -24,7 +24,7 @@ import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -117,10 +117,7 @@ class BatchReceipt:
                 "retriable": retriable,
                 "non_retriable": len(self.failed) - retriable,
             },
-            "failed_events": [
-                {"index": failure_entry.index, "reason": failure_entry.reason, "retriable": failure_entry.retriable}
-                for failure_entry in self.failed
-            ],
+            "failed_events": list(map(asdict, self.failed)),
         }
 
 
