@@ -13,7 +13,7 @@ import msgspec
 
 from shared.event_parts import Json, event_of, facets_of
 from shared.lineage.dataset_facts import job_of
-from shared.model import Asset, ColumnEdge, Declared, EdgeKind, Process, Span
+from shared.model import ColumnEdge, Declared, EdgeKind, Process, Span
 from shared.naming.names import canonical
 from shared.naming.stores.families import NO_ENVIRONMENT, Identity, RunEnvironment
 from shared.openlineage.selection import UNKNOWN, split_job_name
@@ -97,7 +97,9 @@ class _Names:
 
     def __init__(self, run: EndedRun) -> None:
         assets = (asset for process in run.processes for asset in (*process.inputs, *process.outputs))
-        self._identities = {asset.qualified_name: _identity(asset, run.environment) for asset in assets}
+        self._identities = {
+            asset.qualified_name: canonical(asset.namespace, asset.name, run.environment) for asset in assets
+        }
         self._facets: dict[str, Json] = {}
         for process in run.processes:
             for described in process.schemas:
@@ -114,10 +116,6 @@ class _Names:
     def dataset(self, name: str, lineage: Mapping[str, Json] | None = None) -> Json:
         """A data set with its facets."""
         return {**self.identity(name), "facets": {**self._facets.get(name, {}), **(lineage or {})}}
-
-
-def _identity(asset: Asset, environment: RunEnvironment) -> Identity:
-    return canonical(asset.namespace, asset.name, environment)
 
 
 def _lineage_of(run: EndedRun, output: str, names: _Names, *, explicit: bool) -> Json:
