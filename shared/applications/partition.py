@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from msgspec import structs
+
 from shared.applications import rows
 from shared.applications.rows import FoldMemory
 from shared.applications.state import ApplicationState, RunRecord
@@ -215,12 +217,13 @@ class Commit:
         records: Mapping[str, RunRecord],
         *,
         new: frozenset[str] = frozenset(),
+        folded: Iterable[str] = (),
         forgotten: Iterable[str] = (),
     ) -> "Commit":
-        """Of the next state of an application as it was read, the `records` that change (of which some are `new`), and
-        the runs whose records are `forgotten`.
+        """Of the next state of an application as it was read, the `records` that change (of which some are `new`), the
+        rows of `folded` events (by key), and the runs whose records are `forgotten`.
         """
-        application = snapshot.application
+        application, state = snapshot.application, structs.replace(state, version=snapshot.state.version + 1)
         header = rows.header(application, state, snapshot.etag, snapshot.parts, storage)
         writes = [Operation(kind=OperationKind.REPLACE if snapshot.etag else OperationKind.INSERT, row=header.row)]
         writes += [Operation(kind=OperationKind.UPSERT, row=part) for part in header.parts]
@@ -233,8 +236,7 @@ class Commit:
             for run_id, record in records.items()
         ]
         writes += [_deletion(application, f"{RUN}{run_id}") for run_id in forgotten]
-        events = (key for key, event in snapshot.unfolded.items() if event.event.run_id in records)
-        return cls(application=application, state=state, records=records, writes=tuple(writes), folded=tuple(events))
+        return cls(application=application, state=state, records=records, writes=tuple(writes), folded=tuple(folded))
 
     @property
     def fits(self) -> bool:

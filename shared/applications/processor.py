@@ -151,7 +151,8 @@ class ApplicationProcessor:
                     runs, joins_stale = runs | stale_runs, False
                 else:
                     new = frozenset(run_id for run_id, run in runs.items() if run.record is None)
-                    commit = Commit.of(self.storage, snapshot, folded.state, folded.records, new=new)
+                    rows = [key for key, row in snapshot.unfolded.items() if row.event.run_id in folded.records]
+                    commit = Commit.of(self.storage, snapshot, folded.state, folded.records, new=new, folded=rows)
                     if commit.fits or (is_divided and len(chosen_runs) <= 1):
                         break
                     runs = chosen_runs = dict(islice(chosen_runs.items(), max(1, len(chosen_runs) // 2)))

@@ -209,9 +209,9 @@ def _forget_references(processor: ApplicationProcessor, application: str, run_id
     snapshot = read_whole(processor.storage, application)
     record = snapshot.records[run_id]
     if record.is_running and record.values:
-        state = structs.replace(snapshot.state, version=snapshot.state.version + 1)
         record = structs.replace(record, events=(), archived=record.events[-1:])
-        Commit.of(processor.storage, snapshot, state, {run_id: record}).execute(processor.storage, processor.memory)
+        commit = Commit.of(processor.storage, snapshot, snapshot.state, {run_id: record})
+        commit.execute(processor.storage, processor.memory)
 
 
 def _payloads(
@@ -356,8 +356,7 @@ def _differing(computed: Mapping[str, object], stored: Mapping[str, object]) -> 
 def _commit(processor: ApplicationProcessor, outcome: Recomputed) -> bool:
     """Commit what differs; False where the application has changed since it was read."""
     storage, application = processor.storage, outcome.snapshot.application
-    snapshot = replace(outcome.snapshot, unfolded={})
-    state = structs.replace(outcome.state, version=snapshot.state.version + 1)
+    snapshot, state = outcome.snapshot, outcome.state
     run_ids = sorted(outcome.runs)
     while True:
         chunk, remaining_runs = run_ids[:_MAX_RUNS], run_ids[_MAX_RUNS:]
@@ -369,8 +368,8 @@ def _commit(processor: ApplicationProcessor, outcome: Recomputed) -> bool:
             remaining_runs = run_ids  # another worker has committed between two of these transactions
         if not remaining_runs:
             return True
-        snapshot = replace(read_whole(storage, application, lenient=True), unfolded={})
-        state = structs.replace(snapshot.state, version=snapshot.state.version + 1)
+        snapshot = read_whole(storage, application, lenient=True)
+        state = snapshot.state
         run_ids = [
             run_id for run_id in remaining_runs if snapshot.records.get(run_id) == outcome.snapshot.records.get(run_id)
         ]

@@ -11,7 +11,7 @@ The last two rows are in `shared/sweeping/forgetting.py`.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import groupby
@@ -321,9 +321,9 @@ def _commit_closing(
     """Close runs; the publisher is told of an application whose last run is closed."""
     all_records = {**records, **closing}
     is_over = not snapshot.unfolded and all(record.closed or record.home for record in all_records.values())
-    state = structs.replace(snapshot.state, version=snapshot.state.version + 1, closed=now if is_over else None)
+    state = structs.replace(snapshot.state, closed=now if is_over else None)
     if is_over:
-        mark = partial(Mark, kind=PROCESS_KIND, application=snapshot.application, version=state.version)
+        mark = partial(Mark, kind=PROCESS_KIND, application=snapshot.application, version=state.version + 1)
         processes = sorted(state.contributions(snapshot.application))
         leave_marks(storage, [mark(target=process, since=now, left=now) for process in processes])
     return Commit.of(storage, snapshot, state, closing).execute(storage)
@@ -340,8 +340,7 @@ def _note_archived(storage: Storage, application: str, runs: Mapping[str, set[st
                 if run_id in snapshot.records
             }
             records = {run_id: record for run_id, record in records.items() if record != snapshot.records[run_id]}
-            state = structs.replace(snapshot.state, version=snapshot.state.version + 1)
-            if not records or Commit.of(storage, replace(snapshot, unfolded={}), state, records).execute(storage):
+            if not records or Commit.of(storage, snapshot, snapshot.state, records).execute(storage):
                 break
 
 

@@ -5,7 +5,6 @@ What an application contributes stays as long as the publisher keeps it: `shared
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from msgspec import structs
@@ -69,7 +68,7 @@ def _forget(storage: Storage, options: ClosingOptions, application: str, now: da
     ][:RUNS_AT_ONCE]
     if old:
         state = _without_runs(snapshot.state, snapshot.records, old)
-        if Commit.of(storage, replace(snapshot, unfolded={}), state, {}, forgotten=old).execute(storage):
+        if Commit.of(storage, snapshot, state, {}, forgotten=old).execute(storage):
             _LOG.info("runs forgotten application=%s runs=%d", application, len(old))
         return now
     if snapshot.records or snapshot.unfolded:
@@ -90,7 +89,6 @@ def _without_runs(state: ApplicationState, records: Mapping[str, RunRecord], for
                 contents[digest] = contents[digest].anonymous(run_id)
     return structs.replace(
         state,
-        version=state.version + 1,
         contents=contents,
         ends={run_id: end for run_id, end in state.ends.items() if run_id not in forgotten},
         runs=max(0, state.runs - len(forgotten)),

@@ -351,8 +351,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="records are forgotten whoever has changed their application",
         file=_FORGETTING,
-        original="if Commit.of(storage, replace(snapshot, unfolded={}), state,",
-        mistaken="if Commit.of(storage, replace(read_whole(storage, application), unfolded={}), state,",
+        original="if Commit.of(storage, snapshot, state,",
+        mistaken="if Commit.of(storage, read_whole(storage, application), state,",
         cases=("runs that are forgotten beside a new run",),
     ),
     Mistake(
