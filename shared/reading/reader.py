@@ -1,18 +1,14 @@
-"""The one way in which reports, queries, watching and commands read what is on record: events, runs, one run by its id,
-and what was received.
+"""The one way in which reports, queries, watching and commands read what is on record: events, runs and one run by its
+id.
 
 Runs are read from the rows of `applications`: one application is in memory at a time. The id of a run does not name its
 application, so the run is looked up in this order: an application of the same id (runs without a parent); where its
 id tells the time at which it was made (UUIDs of version 7, as OpenLineage's clients make them), the events of that hour
 and the next; all rows of `applications`; all indexes of the archive. The last two read much: `progress` is called.
-
-Received are the events of which a blob is stored, and those that the archive counts. While events are archived they are
-counted once: those that were listed are left out of the counts of a file that was written meanwhile.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from sys import intern
@@ -21,21 +17,18 @@ from uuid import UUID
 from shared.applications.partition import OpenApplication, archived_before, read_open, read_record, whole
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost
-from shared.events.archive import lines_in, read_index, unpacked
-from shared.events.archive_writer import CountedFile, counted_files, pending_batch
+from shared.events.archive import lines_in, unpacked
 from shared.events.stored_runs import ArchivedRun, RunFilter, StoredRun, runs_below, stored_runs
 from shared.openlineage.merging import stronger_end
 from shared.reading.values import (
-    ArchivedEvents,
     EventRecord,
     LocatedRun,
     Progress,
-    ReceivedEvent,
     RecordedRun,
     counted,
     no_progress,
 )
-from shared.records.digest_set import DigestSet, combined_digest, shorts
+from shared.records.digest_set import shorts
 from shared.records.states import State
 from shared.storage.port import Storage
 from shared.storage_layout import (
@@ -43,14 +36,11 @@ from shared.storage_layout import (
     ARCHIVE,
     EVENT,
     EVENTS,
-    IGNORED,
     RUN,
     EventRow,
     digest_in_reference,
-    event_of_blob,
     event_of_reference,
     process_key,
-    reason_of_ignored,
 )
 
 
@@ -278,57 +268,3 @@ def process_names(state: ApplicationState) -> dict[str, str]:
     )
     names = (contribution.content.qualified_name for contribution in contributions)
     return {process_key(name): name for name in names}
-
-
-@dataclass(slots=True, kw_only=True)
-class ReceivedEvents:
-    """One reading of every event that was acknowledged and is stored: first those with a blob, then those in the
-    archive, each once.
-
-    `listed`: digests of the names of the blobs; `settled`: the batches whose blobs were deleted before the listing.
-    """
-
-    storage: Storage
-    progress: Progress = no_progress
-    listed: DigestSet = field(default_factory=DigestSet)
-    settled: frozenset[str] = frozenset()
-
-    def stored(self) -> Iterator[ReceivedEvent]:
-        """Each event with a blob: one listing of `events`, and one of `ignored`."""
-        batches = frozenset(counted_files(self.storage))
-        pending = pending_batch(self.storage)
-        self.settled = batches - {pending.name if pending else ""}
-        for fact in counted(self.progress, "events", self.storage.blobs(EVENTS)):
-            self.listed.add(combined_digest(EVENTS, fact.name))
-            yield ReceivedEvent(name=fact.name, arrived=fact.arrived, event=event_of_blob(fact.name))
-        for fact in counted(self.progress, "ignored", self.storage.blobs(IGNORED)):
-            self.listed.add(combined_digest(IGNORED, fact.name))
-            yield ReceivedEvent(name=fact.name, arrived=fact.arrived, ignored=reason_of_ignored(fact.name))
-
-    def archived(self, *, by_job: bool) -> Iterator[ArchivedEvents]:
-        """The events in the archive, once those with a blob were read: a row for each file, whose index is read
-        `by_job`.
-        """
-        files = counted_files(self.storage)
-        for batch, file in counted(self.progress, "archive", files.items()):
-            if by_job or batch not in self.settled:
-                yield from self._indexed(file)
-            else:
-                yield from _of_states(file)
-
-    def _indexed(self, file: CountedFile) -> Iterator[ArchivedEvents]:
-        numbers: Counter[tuple[str, str, str, str]] = Counter()
-        for run in read_index(self.storage, file.file):
-            container = IGNORED if run.ignored else EVENTS
-            for name, blob, (state, reason) in zip(run.names, run.blobs, run.states, strict=True):
-                if not self.listed.meet(combined_digest(container, blob)):
-                    numbers[run.day(name), state, reason, run.job] += 1
-        for (day, state, reason, job), number in numbers.items():
-            yield ArchivedEvents(day=day, state=state, reason=reason, number=number, job=job)
-
-
-def _of_states(file: CountedFile) -> Iterator[ArchivedEvents]:
-    for day, states in file.states.items():
-        for name, number in states.items():
-            state, _, reason = name.partition("|")
-            yield ArchivedEvents(day=day, state=state, reason=reason, number=number)

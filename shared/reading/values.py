@@ -116,28 +116,3 @@ class LocatedRun:
     run: RecordedRun
     events: tuple[EventRecord, ...] = ()
     is_forgotten: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceivedEvent:
-    """An acknowledged event that is not archived, by the `name` of its blob. `event` is None for an ignored one and for
-    a name that is none of ours; `ignored`: why the receiver ignored it.
-    """
-
-    name: str
-    arrived: datetime
-    event: StoredEvent | None = None
-    ignored: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchivedEvents:
-    """How many events of one day (of the events' own times, as `2026-11-21`) are archived with this state and reason.
-    `job`: the name of their job, where jobs were asked for.
-    """
-
-    day: str
-    state: str
-    reason: str
-    number: int
-    job: str = ""

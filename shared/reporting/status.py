@@ -1,8 +1,9 @@
 """The counts that reconcile: every event received is published, skipped, waiting or dead, and each exactly once.
 
 Counted against the stored blobs: those are the events that were acknowledged; of archived ones the archive has counts
-by state. `COUNTS` defines each number that commands print. Memory: a few hundred bytes a run whose events are not
-archived, eight bytes for each archived event of a run on record, and the groups that were asked for.
+by state. While events are archived they are counted once: those that were listed are left out of the counts of a file
+that was written meanwhile. Memory: a few hundred bytes a run whose events are not archived, eight bytes for each
+archived event of a run on record and each listed one, and the groups that were asked for.
 
 Also counted is who gave the columns of runs and of edges: Spark's own plan, the listener's events, or the job's
 statement.
@@ -15,44 +16,34 @@ from datetime import datetime
 from enum import StrEnum
 
 from shared.applications.state import LatestRun
+from shared.events.archive import IndexedRun, read_index
+from shared.events.archive_writer import CountedFile, counted_files, pending_batch
 from shared.events.dead_letters import DeadLetter, dead_letters
 from shared.model import Column, ColumnEdge, EdgeKind, Process
 from shared.publishing.planning import ProcessRows, read_process
 from shared.publishing.shadow import Shadow, held_back
 from shared.publishing.shadow import counted as summed
-from shared.reading.reader import ReceivedEvents, all_runs
-from shared.reading.values import ArchivedEvents, Progress, ReceivedEvent, RecordedRun, counted, no_progress
+from shared.reading.reader import all_runs
+from shared.reading.values import Progress, RecordedRun, counted, no_progress
 from shared.records.assets import all_assets
-from shared.records.digest_set import DigestSet, short
+from shared.records.digest_set import DigestSet, combined_digest, short
 from shared.records.ledger import ledger_entries
 from shared.records.publish_queue import read_queue
 from shared.records.states import EventState
 from shared.reporting.run_report import ProcessStates, Waiting, outcome_of
-from shared.storage.port import Storage
-from shared.storage_layout import REFUSED, StoredEvent, digest_of, process_key
+from shared.storage.port import BlobFact, Storage
+from shared.storage_layout import (
+    EVENTS,
+    IGNORED,
+    REFUSED,
+    StoredEvent,
+    digest_of,
+    event_of_blob,
+    process_key,
+    reason_of_ignored,
+)
 from shared.sweeping.listing import SWEEP
 from shared.translation.run.facts import ColumnSource, column_source
-
-COUNTS: Mapping[str, str] = {
-    "received": "events that were acknowledged: those whose blob is stored, and ignored ones",
-    "published": "events of a run with a process in the catalog and none left to publish",
-    "skipped": "events that change nothing in the catalog, each with a reason",
-    "waiting": "events whose run is not processed, whose run has no end yet, or whose process is not published yet",
-    "dead": "events that cannot be used (dead letters), without the discarded ones",
-    "plans lost": "plans of Spark that the plan listener could not send, as later events of the application say",
-    "rejected": "requests that the receiver refused: their events were never received",
-    "in progress": "waiting events, without those for the end of their run or of shadow mode or refused",
-    "processes": "processes that the ledger holds as written to the catalog",
-    "publish queue": "processes to be published: pending, publishing, retrying and refused ones",
-    "pending": "queued processes that the next publisher writes",
-    "publishing": "queued processes of which an interrupted write may still take effect, or a run's plan is awaited",
-    "retrying": "queued processes in a call that failed, to be tried again after a wait",
-    "refused": "queued processes that the catalog refused in a call of their own",
-    "revisit": "published processes whose edges expire with time, to be looked at later; not in the sum",
-}
-"""Name of a count -> what it counts. An event has one of the states published, skipped, waiting and dead; a queued
-process is one of pending, publishing, retrying and refused.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +167,9 @@ class EventGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Events by state, and what else a person wants to see first: `COUNTS` defines the numbers.
+    """Events by state, and what else a person wants to see first. `processes`: those that the ledger has as written;
+    `publish_queue`: those to be published, also refused ones; `rejected`: requests that the receiver refused, whose
+    events were never received.
 
     `ambiguous`: qualified names of data sets that match more than one asset of the catalog, so that none was chosen.
     `columns`: who gave the columns of runs. `plans_lost`: plans of Spark that did not arrive. `last_errors`:
@@ -246,71 +239,82 @@ class _Runs:
 
 @dataclass(slots=True, kw_only=True)
 class _Counts:
-    """Counts so far, by group, and what determines the state of an event: the runs, the dead letters by id, and the
-    states of processes. `received` is counted apart from the states, so that the two can be compared.
+    """Numbers of events so far, by group, state and reason, and what determines the state of an event: the runs, the
+    dead letters by id, and the states of processes. `listed`: digests of the names of the blobs that were counted.
     """
 
     by: frozenset[By]
     runs: _Runs
     letters: Mapping[str, DeadLetter]
     processes: ProcessStates
-    received: Counter[Group] = field(default_factory=Counter)
-    states: Counter[tuple[Group, str, str]] = field(default_factory=Counter)
+    numbers: Counter[tuple[Group, str, str]] = field(default_factory=Counter)
+    listed: DigestSet = field(default_factory=DigestSet)
     oldest: datetime | None = None
 
-    def add(self, received: ReceivedEvent) -> None:
+    def add_ignored(self, fact: BlobFact) -> None:
+        """Count an event that the receiver ignored."""
+        self.listed.add(combined_digest(IGNORED, fact.name))
+        day = fact.name[: len("2026/11/21")].replace("/", "-")
+        self._count(1, EventState.SKIPPED, reason_of_ignored(fact.name), day=day)
+
+    def add(self, fact: BlobFact) -> None:
         """Count an event with a blob. One that was sent again after it was archived is counted there."""
-        event = received.event
+        self.listed.add(combined_digest(EVENTS, fact.name))
+        event = event_of_blob(fact.name)
         if event and self.runs.archived.meet(short(event.digest)):
             return
         run = self.runs.run_of(event) if event else None
-        if received.ignored:
-            day, letter = received.name[: len("2026/11/21")].replace("/", "-"), None
-            state, reason = EventState.SKIPPED, received.ignored
-        else:
-            day = f"{event.time if event else received.arrived:%Y-%m-%d}"
-            letter = self.letters.get(event.digest if event else digest_of(received.name.encode()))
-            state, reason = outcome_of(run, event, letter, self.processes)
+        letter = self.letters.get(event.digest if event else digest_of(fact.name.encode()))
+        state, reason = outcome_of(run, event, letter, self.processes)
+        day = f"{event.time if event else fact.arrived:%Y-%m-%d}"
         job = (run.job if run else "") or (letter.job if letter else "")
-        group = self._group(day=day, job=job, sender=run.sender if run else "")
-        self.received[group] += 1
-        self.states[group, state, "" if state is EventState.DEAD else reason] += 1
+        self._count(1, state, reason, day=day, job=job, sender=run.sender if run else "")
         if state is EventState.WAITING:
-            self.oldest = min(self.oldest or received.arrived, received.arrived)
+            self.oldest = min(self.oldest or fact.arrived, fact.arrived)
 
-    def add_archived(self, events: ArchivedEvents) -> None:
-        """Count events in the archive."""
-        group = self._group(day=events.day, job=events.job, sender=ARCHIVED)
-        self.received[group] += events.number
-        self.states[group, events.state, events.reason if events.state == EventState.SKIPPED else ""] += events.number
+    def add_states(self, file: CountedFile) -> None:
+        """Count the events of a file of the archive."""
+        for day, states in file.states.items():
+            for name, number in states.items():
+                state, _, reason = name.partition("|")
+                self._count(number, state, reason, day=day, sender=ARCHIVED)
 
-    def _group(self, *, day: str, job: str, sender: str) -> Group:
-        return (
+    def add_indexed(self, run: IndexedRun) -> None:
+        """Count the events of a run in a file of the archive that were not listed before they were archived."""
+        container = IGNORED if run.ignored else EVENTS
+        for name, blob, (state, reason) in zip(run.names, run.blobs, run.states, strict=True):
+            if not self.listed.meet(combined_digest(container, blob)):
+                self._count(1, state, reason, day=run.day(name), job=run.job, sender=ARCHIVED)
+
+    def _count(self, number: int, state: str, reason: str, *, day: str, job: str = "", sender: str = "") -> None:
+        group = (
             day if By.DAY in self.by else "",
             job if By.JOB in self.by else "",
             sender if By.SENDER in self.by else "",
         )
+        self.numbers[group, state, "" if state == EventState.DEAD else reason] += number
 
     def groups(self) -> Iterator[EventGroup]:
         """In order; none where no grouping was asked for."""
         if not self.by:
             return
-        totals: dict[Group, Counter[str]] = {group: Counter() for group in self.received}
-        reasons: dict[Group, Counter[str]] = {group: Counter() for group in self.received}
-        for (group, state, reason), number in self.states.items():
-            totals[group][state] += number
-            if reason:
-                reasons[group][reason] += number
-        for group, received in sorted(self.received.items()):
+        totals: dict[Group, Counter[str]] = {}
+        reasons: dict[Group, Counter[str]] = {}
+        for (group, state, reason), number in self.numbers.items():
+            totals.setdefault(group, Counter())[state] += number
+            reasons.setdefault(group, Counter())[reason] += number if reason else 0
+        for group, total in sorted(totals.items()):
             day, job, sender = group
-            states = {state: totals[group][state] for state in STATES}
-            counts_by_reason = dict(reasons[group].most_common())
-            yield EventGroup(day=day, job=job, sender=sender, received=received, reasons=counts_by_reason, **states)
+            states = {state: total[state] for state in STATES}
+            counts_by_reason = dict((+reasons[group]).most_common())
+            yield EventGroup(
+                day=day, job=job, sender=sender, received=total.total(), reasons=counts_by_reason, **states
+            )
 
     def by_reason(self, state: str) -> dict[str, int]:
         """The events in a state by reason, sorted."""
         numbers: Counter[str] = Counter()
-        for (_, counted_state, reason), number in self.states.items():
+        for (_, counted_state, reason), number in self.numbers.items():
             if counted_state == state:
                 numbers[reason] += number
         return dict(sorted(numbers.items()))
@@ -332,11 +336,19 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progr
     ledger = list(counted(seen, "processes", ledger_entries(storage)))
     processes = ProcessStates.of(ledger, queue.entries, held_processes)
     counts = _Counts(by=frozenset(by), runs=runs, letters=letters, processes=processes)
-    received = ReceivedEvents(storage=storage, progress=seen)
-    for event in received.stored():
-        counts.add(event)
-    for events in received.archived(by_job=By.JOB in by):
-        counts.add_archived(events)
+    batches = counted_files(storage).keys()
+    pending = pending_batch(storage)
+    settled = batches - {pending.name if pending else ""}  # their blobs were deleted before the listing
+    for fact in counted(seen, "events", storage.blobs(EVENTS)):
+        counts.add(fact)
+    for fact in counted(seen, "ignored", storage.blobs(IGNORED)):
+        counts.add_ignored(fact)
+    for batch, file in counted(seen, "archive", counted_files(storage).items()):
+        if batch in settled and By.JOB not in by:
+            counts.add_states(file)
+        else:
+            for archived in read_index(storage, file.file):
+                counts.add_indexed(archived)
     skipped, waiting = counts.by_reason("skipped"), counts.by_reason("waiting")
     rejections = sorted((row.key, str(row.values["error"])) for row in storage.scan(REFUSED))
     names = {entry.process: entry.qualified_name for entry in ledger}
@@ -349,7 +361,7 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progr
     errors += [f"rejected by the receiver: {error}" for _, error in rejections]
     position = SWEEP.load(storage)
     return Status(
-        received=counts.received.total(),
+        received=counts.numbers.total(),
         published=sum(counts.by_reason("published").values()),
         skipped=sum(skipped.values()),
         waiting=sum(waiting.values()),

@@ -9,11 +9,11 @@ from shared.events.archive import stored_packed
 from shared.events.stored_runs import RunFilter
 from shared.openlineage.decoding import decode
 from shared.reading.processes import recorded_processes
-from shared.reading.reader import ReceivedEvents, all_runs, locate_run, wanted_events
+from shared.reading.reader import all_runs, locate_run, wanted_events
 from shared.reading.values import LocatedRun
 from shared.records.states import State
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS, IGNORED
+from shared.storage_layout import APPLICATIONS, ARCHIVE, EVENTS
 from shared.translation.reference import NO_PROCESS, translate_history
 from tests.support.damages import consistent_world
 from tests.support.events import event, run_id, write
@@ -76,32 +76,6 @@ def test_events_are_found_wherever_they_lie(archived: bool) -> None:
     assert located
     assert [record.event.type for record in located.events] == ["START", "COMPLETE"]
     assert (located.run.closed is not None) is archived
-
-
-def test_an_event_is_received_once_while_it_is_being_archived() -> None:
-    """Its file and its counts are written, and its blob is not deleted yet."""
-    runtime = after(*write("a", "app", "10:00", "/a"))
-    runtime.receive(event("i", "RUNNING", "12:30:00", application="app"))
-    storage = runtime.storage
-    blobs = [
-        (container, fact.name, storage.get(container, fact.name) or b"")
-        for container in (EVENTS, IGNORED)
-        for fact in storage.blobs(container)
-    ]
-
-    class Slow(Watched):
-        def delete_blob(self, container: str, name: str) -> bool:  # noqa: ARG002 - as the port has it
-            """The blobs stay for now."""
-            return True
-
-    runtime.storage = Slow(storage)
-    runtime.archive()
-    received = ReceivedEvents(storage=storage)
-    listed = [event.name for event in received.stored()]
-    assert sorted(listed) == sorted(name for _, name, _ in blobs)
-    for by_job in (False, True):
-        assert sum(events.number for events in received.archived(by_job=by_job)) in {0, len(blobs)}
-    assert len(blobs) == 3
 
 
 def test_what_stands_for_a_process_whose_staging_was_dropped() -> None:
@@ -168,4 +142,4 @@ def test_nothing_is_known_of_what_never_arrived() -> None:
     storage = Runtime().storage
     assert locate_run(storage, run_id("a")) is None
     assert stored_packed(storage, "2026/11/21/10/none.json.gz") is None
-    assert not [*all_runs(storage), *ReceivedEvents(storage=storage).stored(), *wanted_events(storage, RunFilter())]
+    assert not [*all_runs(storage), *wanted_events(storage, RunFilter())]
