@@ -36,5 +36,5 @@ def main(timer: func.TimerRequest) -> None:
         act.note(**watch_due(parts.storage, parts.watching, parts.publishing))
         act.note(**forward_due(parts.storage, parts.forwarding))
         if parts.publishing.documents:
-            act.note(**publish_document(parts.storage, parts.publishing, parts.document_keep).facts)
+            act.note(**publish_document(parts.storage, parts.publishing, parts.document_keep))
     canary_due(parts, parts.names, parts.canary)

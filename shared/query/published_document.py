@@ -15,7 +15,7 @@ import logging
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 import msgspec
@@ -94,22 +94,6 @@ _DECODER = msgspec.msgpack.Decoder(_Parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentResult:
-    """Processes that changed since the newest document was made, and for how many seconds the oldest has been waiting;
-    whether a document was published.
-    """
-
-    document_waiting: int = 0
-    document_oldest: float = 0.0
-    document_published: bool = False
-
-    @property
-    def facts(self) -> dict[str, Fact]:
-        """As facts of telemetry."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentAge:
     """When the newest document was made or found unchanged, how many processes changed since, and since when the first
     of these changes waits. `is_stale`: for longer than the next sweeps explain.
@@ -126,31 +110,31 @@ def document_age(storage: Storage, now: datetime) -> DocumentAge | None:
     newest = DOCUMENT.load(storage)
     if newest is None:
         return None
-    mark_times = [mark.left for mark in document_marks(storage)]
-    oldest = min(mark_times, default=None)
-    is_stale = oldest is not None and now - oldest > STALE
-    return DocumentAge(made=newest.made, waiting=len(mark_times), oldest=oldest, is_stale=is_stale)
+    number, oldest = _waiting(storage)
+    return DocumentAge(
+        made=newest.made, waiting=number, oldest=oldest, is_stale=oldest is not None and now - oldest > STALE
+    )
 
 
-def document_waiting(storage: Storage, now: datetime) -> DocumentResult:
-    """What the newest document lacks: one query."""
-    mark_times = [mark.left for mark in document_marks(storage)]
-    oldest = max((now - min(mark_times)).total_seconds(), 0.0) if mark_times else 0.0
-    return DocumentResult(document_waiting=len(mark_times), document_oldest=round(oldest, 3))
+def _waiting(storage: Storage) -> tuple[int, datetime | None]:
+    """How many changes the newest document lacks, and since when it lacks the first: one query."""
+    times = [mark.left for mark in document_marks(storage)]
+    return len(times), min(times, default=None)
 
 
 def publish_document(
     storage: Storage, options: PublishOptions, keep: timedelta, *, seconds: Callable[[], float] = time.monotonic
-) -> DocumentResult:
+) -> Mapping[str, Fact]:
     """Publish the document if it has changed, unless another worker does. `keep`: how long documents of a day are kept.
+    For telemetry: changes that the document lacks now, for how many seconds the first, and whether one was published.
     Raises StorageUnavailable and ContentLost; the next call continues.
     """
     with session_of(storage, _LEASE, seconds) as session:
-        if session is None:
-            return document_waiting(storage, options.now())
         work = _Publication(storage=storage, options=options, keep=keep, seconds=seconds)
-        published = work.run(document_marks(storage))
-    return replace(document_waiting(storage, options.now()), document_published=published)
+        is_published = session is not None and work.run(document_marks(storage))
+    number, oldest = _waiting(storage)
+    age = max((options.now() - oldest).total_seconds(), 0.0) if oldest else 0.0
+    return {"document_waiting": number, "document_oldest": round(age, 3), "document_published": is_published}
 
 
 def stored_parts(storage: Storage, blob: str) -> dict[str, PublishedPart] | None:

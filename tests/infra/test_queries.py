@@ -56,7 +56,7 @@ def facts() -> dict[str, set[str]]:
     with telemetry.act(SWEEP) as act:
         act.note(past_due=False, **sweep(storage, SweepOptions(grace=timedelta(0), telemetry=telemetry)).facts)
         act.note(**backlog(storage))
-        act.note(**publish_document(storage, PublishOptions(), timedelta(days=400)).facts)
+        act.note(**publish_document(storage, PublishOptions(), timedelta(days=400)))
         act.note(**forward_due(storage, ForwardOptions(rules=ForwardRules(), targets={})))
     snapshot_before, snapshot_after = (
         state({"load": ["raw.id > orders.id"]}, {"raw": f"id:{kind}"}) for kind in ("int", "string")

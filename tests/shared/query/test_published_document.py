@@ -68,7 +68,7 @@ class World:
         publish(self.storage, self.catalog, self.options)
 
     def publish(self) -> bool:
-        return publish_document(self.storage, self.options, KEEP, seconds=lambda: 0.0).document_published
+        return bool(publish_document(self.storage, self.options, KEEP, seconds=lambda: 0.0)["document_published"])
 
     @property
     def newest(self) -> LineageDocument:

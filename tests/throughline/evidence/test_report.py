@@ -403,7 +403,7 @@ def test_an_earlier_time_is_that_of_the_document_published_by_then(parts: Parts,
         if number:
             written(parts, "/silver/customer", "/gold/late", {"email": ("email", IDENTITY)}, 8)
         options = replace(parts.worker.publishing, now=always(day))
-        assert publish_document(parts.storage, options, timedelta(days=30)).document_published
+        assert publish_document(parts.storage, options, timedelta(days=30))["document_published"]
     targets = {}
     for time in ("2026-11-21", "2026-11-22T01:00"):
         report = reported(parts, tmp_path, "--dataset", "silver/customer", "--as-of", time)
