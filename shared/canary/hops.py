@@ -17,7 +17,7 @@ from shared.model import Process
 from shared.naming.names import Names
 from shared.openlineage.decoding import decode
 from shared.openlineage.selection import CHECK_APPLICATION, CHECKS
-from shared.publishing.context import PublishContext, remove_placeholders
+from shared.publishing.context import PublishContext, remove_unlinked, turn
 from shared.reading.reader import home_record
 from shared.records.control import CANARY, CanaryPosition
 from shared.storage_layout import EVENTS, digest_of, stored
@@ -235,7 +235,8 @@ class Canary:
     def _removed(self, keys: list[tuple[str, str]]) -> bool:
         """Whether the placeholders of these data sets could be removed, as far as this identity may."""
         try:
-            return not remove_placeholders(self.context, keys, wait=False).kept
+            with turn(self.context, tries=0):
+                return not remove_unlinked(self.context, keys).kept
         except (CatalogRefused, Retry):
             return False
 

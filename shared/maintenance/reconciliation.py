@@ -30,7 +30,7 @@ _LOG = logging.getLogger("throughline.reconcile")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciled:
     """Counts: placeholders looked up, matched by a scanned asset (`found`), and `ambiguous` ones; processes to be
-    written again; placeholders whose processes the catalog did not report (`failed`); placeholders removed.
+    written again; placeholders whose processes the catalog did not report (`failed`).
     """
 
     looked: int = 0
@@ -38,7 +38,6 @@ class Reconciled:
     ambiguous: int = 0
     processes: int = 0
     failed: int = 0
-    removed: int = 0
 
     def __add__(self, other: "Reconciled") -> "Reconciled":
         return Reconciled(**{name: number + getattr(other, name) for name, number in asdict(self).items()})
@@ -62,16 +61,10 @@ def refreshed_matches(context: PublishContext, placed: Sequence[AssetRecord]) ->
 
 def move(context: PublishContext, placed: Sequence[AssetRecord], *, tries_again: bool = False) -> Reconciled:
     """Look these placeholders up again, and move the processes of those that match a scanned asset: once, then again
-    after the time that misses are remembered, or at once with `tries_again`.
+    after the time that misses are remembered, or at once with `tries_again`. The publisher's lease is held.
 
-    Raises CatalogRefused without access, or where the look-up is refused, CatalogUnavailable, and WriteConflict while
-    another publisher holds the lease for three minutes.
+    Raises CatalogRefused without access, or where the look-up is refused, CatalogUnavailable and WriteConflict.
     """
-    with turn(context):
-        return _move(context, placed, tries_again=tries_again)
-
-
-def _move(context: PublishContext, placed: Sequence[AssetRecord], *, tries_again: bool = False) -> Reconciled:
     storage, options, rows = context.storage, context.publishing, context.assets
     stored = rows.read(storage, [record.own for record in placed])
     fresh_records = refreshed_matches(context, [stored.get(record.own, record) for record in placed])
@@ -135,14 +128,7 @@ def _users(catalog: Catalog, key: AssetKey) -> set[str]:
 
 
 def remove_left(context: PublishContext) -> int:
-    """Remove unlinked placeholders that match a scanned asset: how many. Raises WriteConflict while another publisher
-    holds the lease for three minutes.
-    """
-    with turn(context):
-        return _remove_left(context)
-
-
-def _remove_left(context: PublishContext) -> int:
+    """Remove unlinked placeholders that match a scanned asset: how many. The publisher's lease is held."""
     storage, rows = context.storage, context.assets
     left_keys = sorted(record.own for record in all_assets(storage) if record.left)
     number = 0
@@ -171,8 +157,8 @@ def reconcile_due(context: PublishContext) -> Reconciled:
             waiting = [record for record in placed if record.left or record.is_due(now, options.finding.misses)]
             batch = sorted(waiting, key=lambda record: (record.at, record.own))[: options.batch]
             if batch:
-                counts += _move(context, batch)
-                counts += Reconciled(removed=_remove_left(context))
+                counts = move(context, batch)
+                remove_left(context)
     except WriteConflict:
         return counts
     except (CatalogUnavailable, CatalogRefused) as error:

@@ -16,7 +16,7 @@ from datetime import datetime
 from shared.atlas.entities import PROCESS_TYPE
 from shared.catalog.port import AssetKey, batches, calls_for_guids
 from shared.errors import ContentLost
-from shared.publishing.context import PublishContext, Published, placeholders, remove_placeholders, turn
+from shared.publishing.context import PublishContext, Published, placeholders, remove_unlinked, turn
 from shared.publishing.headers import Headers
 from shared.publishing.planning import InFlight, Plan, Planner, execute, read_processes
 from shared.publishing.settling import Settled, Settler
@@ -66,7 +66,8 @@ def purge(context: PublishContext) -> Iterator[Purged]:
     for entries in batches(processes_to_purge(context.storage), batch_limit):
         yield _purge_processes(context, entries)
     for keys in batches(placeholders_to_purge(context), batch_limit):
-        removal = remove_placeholders(context, keys)
+        with turn(context):
+            removal = remove_unlinked(context, keys)
         yield Purged(placeholders=len(removal.removed), kept=len(removal.kept))
 
 
@@ -117,15 +118,6 @@ def _note_purged(context: PublishContext, planner: Planner, gone_entry: LedgerEn
     return put_entry(storage, gone_entry) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnseenProcess:
-    """A process (by key) in the catalog, and the time of its newest contribution."""
-
-    process: str
-    qualified_name: str
-    last: datetime
-
-
 def is_unseen(entry: LedgerEntry, last: datetime | None, moment_before: datetime) -> bool:
     """Whether a process in the catalog is to be retired: its newest contribution is older than `moment_before`. Pure.
 
@@ -136,9 +128,9 @@ def is_unseen(entry: LedgerEntry, last: datetime | None, moment_before: datetime
 
 def unseen_processes(
     storage: Storage, latest: datetime, *, progress: Callable[[], None] = lambda: None
-) -> Iterator[UnseenProcess]:
-    """The processes in the catalog without a contribution since `latest`. Reads only; `progress` is called for each
-    process that was read.
+) -> Iterator[LedgerEntry]:
+    """The processes in the catalog without a contribution since `latest`, each `retired` at the time of its newest one.
+    Reads only; `progress` is called for each process that was read.
     """
     for process in read_processes(storage):
         entry = process.entry
@@ -146,21 +138,21 @@ def unseen_processes(
         last = seen_span.last if seen_span else None
         progress()
         if last and is_unseen(entry, last, latest):
-            yield UnseenProcess(process=entry.process, qualified_name=entry.qualified_name, last=last)
+            yield replace(entry, retired=last)
 
 
-def retire(storage: Storage, unseen_process: UnseenProcess) -> bool:
+def retire(storage: Storage, leaving: LedgerEntry) -> bool:
     """Have the publisher remove a process from the catalog. False, and nothing changed, while a publisher writes it.
     Idempotent; a contribution made meanwhile brings the process back.
     """
-    entry = ledger_entry(storage, unseen_process.process)
-    if entry.state is not LedgerState.WRITTEN or not put_entry(storage, replace(entry, retired=unseen_process.last)):
+    entry = ledger_entry(storage, leaving.process)
+    if entry.state is not LedgerState.WRITTEN or not put_entry(storage, replace(entry, retired=leaving.retired)):
         return False
-    enqueue(storage, [unseen_process.process])
+    enqueue(storage, [leaving.process])
     return True
 
 
-def unused_placeholders(context: PublishContext, leaving: Sequence[UnseenProcess]) -> Iterator[AssetKey]:
+def unused_placeholders(context: PublishContext, leaving: Sequence[LedgerEntry]) -> Iterator[AssetKey]:
     """The placeholders that neither a process on record nor anything else in the catalog uses once the `leaving` ones
     are gone. Reads only.
     """

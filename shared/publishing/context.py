@@ -195,18 +195,10 @@ class PlaceholderRemoval:
     kept: frozenset[AssetKey]
 
 
-def remove_placeholders(context: PublishContext, keys: Sequence[AssetKey], *, wait: bool = True) -> PlaceholderRemoval:
-    """Remove the unlinked placeholders among these assets. Holds the publisher's lease, since a publisher creates data
-    sets before it writes the processes that use them.
-
-    Raises WriteConflict while another publisher holds it: after three minutes, or at once unless `wait`.
-    """
-    with turn(context, tries=_TRIES if wait else 0):
-        return remove_unlinked(context, keys)
-
-
 def remove_unlinked(context: PublishContext, keys: Sequence[AssetKey]) -> PlaceholderRemoval:
-    """As `remove_placeholders`, where the lease is held already."""
+    """Remove the unlinked placeholders among these assets. The publisher's lease is held, since a publisher creates
+    data sets before it writes the processes that use them.
+    """
     storage, rows = context.storage, context.assets
     own_placeholders = context.catalog.placeholders(keys)
     unlinked = {key: placeholder for key, placeholder in sorted(own_placeholders.items()) if not placeholder.links}

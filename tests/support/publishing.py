@@ -1,19 +1,23 @@
 """Helpers for tests of publishing."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Concatenate, ParamSpec, TypeVar
 
 from shared.atlas.entities import ProcessEntity
 from shared.catalog.port import AssetKey, Catalog, HeldAsset
 from shared.errors import CatalogRefused, CatalogUnavailable
-from shared.publishing.context import PublishContext, Published, PublishOptions
+from shared.publishing.context import PublishContext, Published, PublishOptions, turn
 from shared.publishing.publisher import Publisher
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def process_in(catalog: Catalog, qualified_name: str) -> ProcessEntity | None:
@@ -25,6 +29,14 @@ def process_in(catalog: Catalog, qualified_name: str) -> ProcessEntity | None:
 def context_of(storage: Storage, catalog: Catalog, options: PublishOptions | None = None) -> PublishContext:
     """Return the context of publishing."""
     return PublishContext(storage=storage, catalog=catalog, publishing=options or PublishOptions())
+
+
+def leased(
+    act: Callable[Concatenate[PublishContext, P], T], context: PublishContext, *arguments: P.args, **options: P.kwargs
+) -> T:
+    """Do this under the publisher's lease."""
+    with turn(context):
+        return act(context, *arguments, **options)
 
 
 def publish(storage: Storage, catalog: Catalog, options: PublishOptions) -> Published:

@@ -9,7 +9,7 @@ from shared.atlas.entities import ProcessEntity
 from shared.catalog.port import AssetKey, HeldProcess, Node, batches
 from shared.errors import ContentLost, WriteConflict
 from shared.maintenance.verify.findings import CHANGED, Inconsistency, Kind, VerifyContext
-from shared.publishing.context import remove_placeholders
+from shared.publishing.context import remove_unlinked, turn
 from shared.publishing.headers import Headers
 from shared.publishing.planning import InFlight, Plan, Planner, ProcessRows, current, read_process, read_processes
 from shared.publishing.resolution import resolved_entity
@@ -204,7 +204,8 @@ def _delete_placeholder(context: VerifyContext, key: AssetKey) -> str:
     if context.publishing.shadow:
         return "shadow mode leaves the catalog as it is"
     try:
-        return CHANGED if remove_placeholders(context, [key], wait=False).kept else ""
+        with turn(context, tries=0):
+            return CHANGED if remove_unlinked(context, [key]).kept else ""
     except WriteConflict:
         return CHANGED
 

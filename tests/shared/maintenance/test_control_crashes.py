@@ -12,7 +12,7 @@ from shared.applications.processor import ApplicationProcessor
 from shared.applications.recompute import recompute
 from shared.catalog.port import batches
 from shared.maintenance.removal import purge, retire, unseen_processes, unused_placeholders
-from shared.publishing.context import remove_placeholders
+from shared.publishing.context import remove_unlinked
 from shared.publishing.shadow import leave_shadow_mode
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
@@ -20,7 +20,7 @@ from tests.support.crashes import Killed, KilledAtCall
 from tests.support.events import event, run_id, write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.processing import post, settle
-from tests.support.publishing import Clock, context_of, publish, publish_options
+from tests.support.publishing import Clock, context_of, leased, publish, publish_options
 
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
 
@@ -49,7 +49,7 @@ def do_retire(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:
         retire(storage, unseen_process)
     publish(storage, catalog, publish_options(clock))
     for keys in batches(unused_keys, 50):
-        remove_placeholders(context_of(storage, catalog), keys)
+        leased(remove_unlinked, context_of(storage, catalog), keys)
 
 
 def do_purge(storage: Any, catalog: MemoryCatalog, clock: Clock) -> None:

@@ -14,6 +14,7 @@ from shared.storage.memory import MemoryStorage
 from tests.support.asset_resolution import PATH, ROOT, SET, write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import Clock, context_of, publish
+from tests.support.publishing import leased
 
 TOO_LONG = CatalogRefused(status=414, code="", detail="the address is too long")
 NO_ROLE = CatalogRefused(status=403, code="", detail="no role")
@@ -81,12 +82,12 @@ def test_a_placeholder_whose_users_are_not_reported_keeps_no_other_from_being_mo
 ) -> None:
     world = World("a", "b", "c", "d")
     world.catalog.errors = {own("b"): error}
-    counts = move(world.context, placed_assets(world.context))
+    counts = leased(move, world.context, placed_assets(world.context))
     assert (counts.found, counts.processes, counts.failed) == (4, 3, 1)
     assert f"placeholder not moved asset={own('b')[1]!r} error={error}" in caplog.text
     world.publish()
     assert world.left == ["b"]
-    assert move(world.context, placed_assets(world.context)).failed == 0, "it is not asked for again at once"
+    assert leased(move, world.context, placed_assets(world.context)).failed == 0, "it is not asked for again at once"
     world.catalog.errors = {}
     world.clock.at += HOURS
     world.reconcile()
@@ -97,10 +98,10 @@ def test_two_placeholders_in_a_row_without_an_answer_end_reconciling_until_the_n
     world = World("a", "b", "c", "d")
     world.catalog.errors = {own("a"): TIMED_OUT, own("b"): TIMED_OUT}
     with pytest.raises(CatalogUnavailable):
-        move(world.context, placed_assets(world.context), tries_again=True)
+        leased(move, world.context, placed_assets(world.context), tries_again=True)
     world.publish()
     assert world.left == ["a", "b", "c", "d"]
-    assert move(world.context, placed_assets(world.context), tries_again=True).failed == 2
+    assert leased(move, world.context, placed_assets(world.context), tries_again=True).failed == 2
     world.publish()
     assert world.left == ["a", "b"], "two that are never answered do not block the rest"
 

@@ -13,7 +13,7 @@ from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.port import AssetKey, batches
 from shared.errors import WriteConflict
 from shared.maintenance.removal import is_unseen, retire, unseen_processes, unused_placeholders
-from shared.publishing.context import remove_placeholders, turn
+from shared.publishing.context import remove_unlinked, turn
 from shared.publishing.shadow import held_back
 from shared.reading.processes import recorded
 from shared.records.ledger import LedgerEntry
@@ -23,7 +23,15 @@ from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, CATALOG, PROCESSES, PUBLISH_QUEUE
 from tests.support.events import event, run_id, write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.publishing import Clock, UnreliableCatalog, context_of, post_and_settle, publish, publish_options
+from tests.support.publishing import (
+    Clock,
+    UnreliableCatalog,
+    context_of,
+    leased,
+    post_and_settle,
+    publish,
+    publish_options,
+)
 
 OLD, NEW = "2026-01-10T10:00", "2026-11-20T10:00"
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
@@ -62,7 +70,7 @@ def retire_all(storage: MemoryStorage, catalog: MemoryCatalog | AtlasCatalog) ->
     retired = sum(retire(storage, unseen_process) for unseen_process in leaving)
     removed = publish(storage, catalog, publish_options(clock)).removed
     unused = sum(
-        len(remove_placeholders(context_of(storage, catalog), keys).removed) for keys in batches(unused_keys, 50)
+        len(leased(remove_unlinked, context_of(storage, catalog), keys).removed) for keys in batches(unused_keys, 50)
     )
     return retired, removed, unused
 
@@ -92,7 +100,7 @@ def test_the_plan_lists_and_writes_nothing(storage: MemoryStorage) -> None:
     looked: list[int] = []
     (unseen_process,) = unseen_processes(storage, BEFORE, progress=lambda: looked.append(1))
     assert unseen_process.qualified_name.endswith("/gone")
-    assert unseen_process.last == datetime(2026, 1, 10, 10, 0, 30, tzinfo=UTC)
+    assert unseen_process.retired == datetime(2026, 1, 10, 10, 0, 30, tzinfo=UTC)
     assert list(unused_placeholders(context_of(storage, catalog, publish_options(Clock())), [unseen_process])) == [
         file("gone")
     ]
@@ -189,7 +197,7 @@ def test_a_placeholder_that_a_process_of_others_uses_stays(storage: MemoryStorag
 
 def test_a_placeholder_in_use_at_its_removal_is_kept(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
-    removal = remove_placeholders(context_of(storage, catalog), [file("gone"), file("scanned"), file("nowhere")])
+    removal = leased(remove_unlinked, context_of(storage, catalog), [file("gone"), file("scanned"), file("nowhere")])
     assert (set(removal.removed), set(removal.kept)) == (set(), {file("gone")})
 
 

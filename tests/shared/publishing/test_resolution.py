@@ -18,6 +18,7 @@ from shared.storage.memory import MemoryStorage
 from tests.support.asset_resolution import OUT, PATH, ROOT, SET, A, B, Counting, write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import context_of, publish
+from tests.support.publishing import leased
 
 
 @dataclass
@@ -98,7 +99,7 @@ def test_a_missing_asset_is_searched_again_sooner_and_all_its_processes_move_to_
     )
     publish(storage, catalog, options)
     assert {inputs for inputs, _ in sides(catalog)} == {(twin,)}
-    assert reconcile_due(context_of(storage, catalog, options)).removed == 1
+    reconcile_due(context_of(storage, catalog, options))
     assert A not in catalog.assets
 
 
@@ -142,7 +143,7 @@ def test_an_ambiguous_match_is_reported_and_not_guessed() -> None:
     assert [placed_asset.rivals for placed_asset in placed_assets(context) if placed_asset.own == A] == [
         tuple(sorted(rivals))
     ]
-    assert move(context, placed_assets(context)).ambiguous == 1
+    assert leased(move, context, placed_assets(context)).ambiguous == 1
 
 
 @pytest.mark.parametrize("odd", ["orders", "/raw/orders", "https://"])
@@ -262,11 +263,14 @@ def test_reconciling_killed_at_any_call_is_completed_by_the_next_attempt() -> No
         catalog.dies_at = fatal
         for _ in range(2):
             with suppress(_Died):
-                move(
-                    context_of(storage, catalog, options), placed_assets(context_of(storage, catalog)), tries_again=True
+                leased(
+                    move,
+                    context_of(storage, catalog, options),
+                    placed_assets(context_of(storage, catalog)),
+                    tries_again=True,
                 )
                 publish(storage, catalog, options)
-                remove_left(context_of(storage, catalog, options))
+                leased(remove_left, context_of(storage, catalog, options))
             clock.at += timedelta(minutes=10)  # writes in progress are over
         died += catalog.dies_at < 0
         assert {
@@ -317,7 +321,7 @@ def test_concurrent_publishers_and_a_reconciliation_end_on_the_scanned_assets() 
         write(storage, f"job{number}", f"in{(number + 1) % 4}", f"out{number}", run="2", minute=9)
 
     def reconcile() -> None:
-        move(context_of(storage, catalog, options), placed_assets(context_of(storage, catalog)))
+        leased(move, context_of(storage, catalog, options), placed_assets(context_of(storage, catalog)))
 
     acts = [lambda: publish(storage, catalog, options), reconcile, lambda: publish(storage, catalog, options)]
     threads = [threading.Thread(target=act) for act in acts]
@@ -325,10 +329,10 @@ def test_concurrent_publishers_and_a_reconciliation_end_on_the_scanned_assets() 
         thread.start()
     for thread in threads:
         thread.join()
-    move(context_of(storage, catalog, options), placed_assets(context_of(storage, catalog)), tries_again=True)
+    leased(move, context_of(storage, catalog, options), placed_assets(context_of(storage, catalog)), tries_again=True)
     clock.at += timedelta(minutes=10)  # interrupted work may be continued
     publish(storage, catalog, options)
-    remove_left(context_of(storage, catalog, options))
+    leased(remove_left, context_of(storage, catalog, options))
     assert {kind for inputs, _ in sides(catalog) for kind, _ in inputs} == {SET}
     assert not [key for key in catalog.assets if key[0] == PATH and "/in" in key[1]]
 

@@ -15,6 +15,7 @@ from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import context_of, publish
+from tests.support.publishing import leased
 from tests.support.scanned import FORMS, Scanned, scanned
 from tests.support.scanned_jobs import jobs, settle_all
 
@@ -77,9 +78,9 @@ def test_reconciling_after_a_late_scan_leaves_no_placeholder(catalog: Catalog) -
     names = {process.qualified_name for process in processes(catalog)}
     scan(catalog, data)
     for batch in batches(placed_assets(context_of(storage, catalog)), 50):
-        move(context_of(storage, catalog, how()), batch)
+        leased(move, context_of(storage, catalog, how()), batch)
     publish(storage, catalog, how())
-    remove_left(context_of(storage, catalog, how()))
+    leased(remove_left, context_of(storage, catalog, how()))
     assert_all_on_scanned_assets(catalog, data)
     assert {process.qualified_name for process in processes(catalog)} == names, "no process has changed its name"
     assert placed_assets(context_of(storage, catalog)) == []

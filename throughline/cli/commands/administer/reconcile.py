@@ -7,6 +7,7 @@ import typer
 from shared.bootstrap import Worker
 from shared.catalog.port import batches
 from shared.maintenance.reconciliation import Reconciled, move, placed_assets, refreshed_matches, remove_left
+from shared.publishing.context import turn
 from shared.records.asset_record import AssetRecord
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import key_document
@@ -78,7 +79,8 @@ def _reconcile(parts: Worker, placed: Sequence[AssetRecord]) -> None:
         for batch in batches(placed, parts.publishing.batch):
             if stop.is_set():
                 break
-            reconciled += move(parts, batch, tries_again=True)
+            with turn(parts):
+                reconciled += move(parts, batch, tries_again=True)
             update(advance=len(batch))
     out.print(
         f"{counted(reconciled.looked, 'placeholder')}, {reconciled.found:,} found by a scan, "
@@ -89,7 +91,8 @@ def _reconcile(parts: Worker, placed: Sequence[AssetRecord]) -> None:
         users = "the catalog did not report which processes use them: they are asked for again, here or by the sweeper"
         note("not moved", f"{counted(reconciled.failed, 'placeholder')}, since {users}")
     published = publish_and_report(parts)
-    removed = remove_left(parts)
+    with turn(parts):
+        removed = remove_left(parts)
     out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
         end_stopped("the next `throughline reconcile`, or the sweeper, goes on with what is left")

@@ -12,7 +12,6 @@ from shared.bootstrap import Worker
 from shared.catalog.port import AssetKey, batches
 from shared.maintenance.removal import (
     Purged,
-    UnseenProcess,
     placeholders_to_purge,
     processes_to_purge,
     unseen_processes,
@@ -20,7 +19,9 @@ from shared.maintenance.removal import (
 )
 from shared.maintenance.removal import purge as maintenance_purge
 from shared.maintenance.removal import retire as maintenance_retire
-from shared.publishing.context import remove_placeholders
+from shared.publishing.context import remove_unlinked, turn
+from shared.records.ledger import LedgerEntry
+from shared.records.waits import NEVER
 from throughline.cli.context.target import HOME, Home, parts_of, reported
 from throughline.cli.records.processes import key_document
 from throughline.cli.records.published import publish_and_report
@@ -63,26 +64,26 @@ def retire(
     with reported(NOTHING_HALF_DONE):
         leaving, unused = _look(parts, timedelta(days=days))
         if as_json:
-            processes = [{"qualified_name": process.qualified_name, "last": process.last} for process in leaving]
+            processes = [{"qualified_name": process.qualified_name, "last": process.retired} for process in leaving]
             print_json({"processes": processes, "placeholders": list(map(key_document, unused))})
             return
         placeholders = counted(len(unused), "placeholder")
         out.print(f"{counted(len(leaving), 'process')} unseen for {days:,} days, {placeholders} that nothing will use")
-        _list([f"{process.last:%Y-%m-%d}  {process.qualified_name}" for process in leaving], unused, most)
+        _list([f"{process.retired:%Y-%m-%d}  {process.qualified_name}" for process in leaving], unused, most)
         if not plan and (leaving or unused):
             confirm("Remove them from the catalog?", yes=yes)
             _retire(parts, leaving, unused)
 
 
-def _look(parts: Worker, span: timedelta) -> tuple[list[UnseenProcess], list[AssetKey]]:
+def _look(parts: Worker, span: timedelta) -> tuple[list[LedgerEntry], list[AssetKey]]:
     with bar("reading processes") as update:
         unseen = unseen_processes(parts.storage, parts.publishing.now() - span, progress=partial(update, advance=1))
-        leaving = sorted(unseen, key=lambda process: (process.last, process.qualified_name))
+        leaving = sorted(unseen, key=lambda process: (process.retired or NEVER, process.qualified_name))
     unused = unused_placeholders(parts, leaving)
     return leaving, list(tracked(unused, "looking up placeholders"))
 
 
-def _retire(parts: Worker, leaving: list[UnseenProcess], unused: list[AssetKey]) -> None:
+def _retire(parts: Worker, leaving: list[LedgerEntry], unused: list[AssetKey]) -> None:
     retired = removed = 0
     with stopping() as stop:
         for process in tracked(leaving, "retiring", len(leaving)):
@@ -99,7 +100,8 @@ def _retire(parts: Worker, leaving: list[UnseenProcess], unused: list[AssetKey])
                 if stop.is_set() or also.is_set():
                     stop.set()
                     break
-                removed += len(remove_placeholders(parts, keys).removed)
+                with turn(parts):
+                    removed += len(remove_unlinked(parts, keys).removed)
                 update(advance=len(keys))
         out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
