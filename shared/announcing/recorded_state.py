@@ -16,11 +16,11 @@ from shared.lineage.document import LineageDocument
 from shared.model import NOTHING_DECLARED
 from shared.publishing.context import PublishOptions
 from shared.publishing.placeholders import merged_schema
-from shared.query.recorded_document import document_of_record, on_matched_assets, overdue_jobs
+from shared.query.recorded_document import document_of_record, on_matched_assets
 from shared.reading.processes import recorded_processes
 from shared.records.assets import all_assets
 from shared.storage.port import Storage
-from shared.watching.comparing.snapshot import BrokenGate, Snapshot, snapshot_of
+from shared.watching.comparing.snapshot import BrokenGate, Snapshot, overdue, snapshot_of
 
 Gates = Callable[[LineageDocument], Sequence[BrokenGate]]
 """Judges a document by policies: the rules that do not hold."""
@@ -50,11 +50,12 @@ def recorded_snapshot(
     foreign = foreign_known(storage, options.foreign_depth if with_foreign else 0, known_processes)
     document = document_of("record", (*known_processes, *foreign))
     names = {process.qualified_name for process in named}
-    overdue = (job for job in overdue_jobs(recorded, options.now()) if job.process in names)
+    starts = ((process.process.qualified_name, process.starts) for process in recorded)
+    jobs = tuple(filter(None, (overdue(name, times, options.now()) for name, times in starts if name in names)))
     judged = document
     if gates is not no_gates:  # policies also ask for expressions, and for the times and ends of runs
         judged = document_of_record(storage, options, expressions=True, recorded=recorded)
-    return snapshot_of(document, overdue=tuple(overdue), broken=tuple(gates(judged)))
+    return snapshot_of(document, overdue=jobs, broken=tuple(gates(judged)))
 
 
 def with_merged_schemas(known_processes: Sequence[KnownProcess]) -> Iterator[KnownProcess]:

@@ -14,7 +14,7 @@ import gzip
 import logging
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -25,21 +25,24 @@ from shared.applications.partition import read_record
 from shared.classifying.attached import attached, with_classifications
 from shared.errors import ContentLost
 from shared.foreign import POSITION as FOREIGN_POSITION
-from shared.foreign import foreign_known
-from shared.lineage.building import KnownProcess
 from shared.lineage.days import difference, restored
-from shared.lineage.document import FORMAT, Health, LineageDocument, UnreadableDocumentError, decoded, encoded
+from shared.lineage.document import FORMAT, UnreadableDocumentError, decoded, encoded
 from shared.model import QualityTest
 from shared.publishing.context import PublishOptions
-from shared.query.recorded_document import FAILURES, document_of_known, failed_processes, known_process
-from shared.reading.processes import RecordedProcess, recorded_process, recorded_processes
-from shared.records.assets import all_assets, read_assets, records_by_key
+from shared.query.recorded_document import (
+    FAILURES,
+    DocumentPart,
+    document_of_parts,
+    document_part,
+    document_parts,
+)
+from shared.reading.processes import recorded_process
+from shared.records.assets import read_assets, records_by_key
 from shared.records.control import Checkpoint
 from shared.records.publish_queue import Mark, clear_marks, document_marks, is_held
 from shared.storage.port import Storage, session_of
 from shared.storage_layout import DAILY, NEWEST, PARTS, PUBLISHED, daily_document, day_of_document, digest_of, stamp
 from shared.telemetry.port import Fact
-from shared.watching.comparing.snapshot import overdue
 
 _LOG = logging.getLogger("throughline.document")
 _LEASE = "document"
@@ -58,20 +61,12 @@ _LARGEST = 4 * 1024 * 1024
 _FORMAT = 1
 
 
-class PublishedPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the document has of one process (by key): the process as it is not overdue, and when its runs began."""
-
-    key: str
-    known: KnownProcess
-    starts: tuple[datetime, ...] = ()
-
-
 class _Parts(msgspec.Struct, frozen=True, kw_only=True):
     """All of them. `document`: the format of the document that was made of them."""
 
     format: int
     document: int
-    parts: tuple[PublishedPart, ...]
+    parts: tuple[DocumentPart, ...]
 
 
 class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +132,7 @@ def publish_document(
     return {"document_waiting": number, "document_oldest": round(age, 3), "document_published": is_published}
 
 
-def stored_parts(storage: Storage, blob: str) -> dict[str, PublishedPart] | None:
+def stored_parts(storage: Storage, blob: str) -> dict[str, DocumentPart] | None:
     """The parts of a document by key; None where these are gone, damaged or of another version."""
     compressed = storage.get(PUBLISHED, blob)
     try:
@@ -172,21 +167,17 @@ class _Publication:
         stored = stored_parts(self.storage, newest.parts) if newest and newest.whole == now.date() else None
         changed = {mark.target for mark in marks if not mark.asset}
         tested = {mark.asset for mark in marks if mark.asset}
-        parts = tuple(self._all() if stored is None else self._renewed(stored, changed, tested))
-        data = encoded(self._document(parts))
+        if stored is None:
+            parts = tuple(document_parts(self.storage, self.options))
+        else:
+            parts = tuple(self._renewed(stored, changed, tested))
+        document = document_of_parts(self.storage, self.options, parts, expressions=True)
+        data = encoded(with_classifications(document, attached(self.storage)))
         published = self._write(newest, data, parts, now, began, foreign=foreign_blob, is_whole=stored is None)
         clear_marks(self.storage, marks)
         return published
 
-    def _all(self) -> Iterator[PublishedPart]:
-        matches = {match.own: match for match in all_assets(self.storage)}
-        failed = failed_processes(self.storage)
-        for recorded in recorded_processes(self.storage, self.options):
-            yield from _part(recorded, known_process(recorded, matches, failed=recorded.key in failed))
-
-    def _renewed(
-        self, stored: dict[str, PublishedPart], changed: set[str], tested: set[str]
-    ) -> Iterator[PublishedPart]:
+    def _renewed(self, stored: dict[str, DocumentPart], changed: set[str], tested: set[str]) -> Iterator[DocumentPart]:
         """The stored parts, with those of changed processes, and the tests of changed data sets, as they are now."""
         tests = {record.key[1]: record.tests for record in records_by_key(self.storage, sorted(tested)) if record.tests}
         for key, part in stored.items():
@@ -199,33 +190,21 @@ class _Publication:
                 _LOG.warning("the document keeps what it has of process %s: %s", key, error)
                 yield from filter(None, (stored.get(key),))
                 continue
-            if recorded is None:
-                continue
-            assets = (asset.key for asset in (*recorded.process.inputs, *recorded.process.outputs))
-            failed = self._has_failed(recorded.last_application, recorded.last_supporter)
-            yield from _part(recorded, known_process(recorded, read_assets(self.storage, assets), failed=failed))
+            if recorded:
+                assets = (asset.key for asset in (*recorded.process.inputs, *recorded.process.outputs))
+                failed = self._has_failed(recorded.last_application, recorded.last_supporter)
+                renewed = document_part(recorded, read_assets(self.storage, assets), failed=failed)
+                yield from filter(None, (renewed,))
 
     def _has_failed(self, application: str, run: str) -> bool:
         record = read_record(self.storage, application, run) if run else None
         return record is not None and record.ended in FAILURES
 
-    def _document(self, parts: Iterable[PublishedPart]) -> LineageDocument:
-        now = self.options.now()
-        known_processes = [
-            structs.replace(part.known, health=Health.OVERDUE)
-            if part.known.health is Health.GOOD and overdue(part.known.process.qualified_name, part.starts, now)
-            else part.known
-            for part in parts
-        ]
-        foreign = foreign_known(self.storage, self.options.foreign_depth, known_processes)
-        document = document_of_known(self.storage, known_processes, foreign, expressions=True)
-        return with_classifications(document, attached(self.storage))
-
     def _write(
         self,
         newest: PublishedDocument | None,
         data: bytes,
-        parts: tuple[PublishedPart, ...],
+        parts: tuple[DocumentPart, ...],
         now: datetime,
         began: float,
         *,
@@ -294,7 +273,7 @@ class _Publication:
         return daily_document(day, base), small
 
 
-def _with_tests(part: PublishedPart, tests: Mapping[str, tuple[QualityTest, ...]]) -> PublishedPart:
+def _with_tests(part: DocumentPart, tests: Mapping[str, tuple[QualityTest, ...]]) -> DocumentPart:
     """A stored part with these results of quality tests, by data set, in place of those that it has of them."""
     process = part.known.process
     names = {asset.qualified_name for asset in (*process.inputs, *process.outputs)} & tests.keys()
@@ -302,8 +281,3 @@ def _with_tests(part: PublishedPart, tests: Mapping[str, tuple[QualityTest, ...]
         return part
     latest = {**dict(part.known.tests), **{name: tests[name] for name in names}}
     return structs.replace(part, known=structs.replace(part.known, tests=tuple(sorted(latest.items()))))
-
-
-def _part(recorded: RecordedProcess, process_known: KnownProcess | None) -> Iterator[PublishedPart]:
-    if process_known:
-        yield PublishedPart(key=recorded.key, known=process_known, starts=recorded.starts)

@@ -1,9 +1,10 @@
 """The document of lineage of the record: what is published and what is not yet, without history."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+import msgspec
 from msgspec import structs
 
 from shared.catalog.port import AssetKey
@@ -27,18 +28,18 @@ from shared.storage_layout import EXCLUDED, EXCLUDED_WRITE
 from shared.translation.aggregate import ExcludedWrite, Writes, amount_written, asset_names, excluded_jobs
 from shared.translation.run.facts import RunFacts
 from shared.translation.sql.statement_reader import redact
-from shared.watching.comparing.snapshot import Overdue, overdue
-
-
-def overdue_jobs(recorded: Iterable[RecordedProcess], now: datetime) -> Iterator[Overdue]:
-    """The processes that have not started when their own rhythm says."""
-    for recorded_process in recorded:
-        if is_overdue := overdue(recorded_process.process.qualified_name, recorded_process.starts, now):
-            yield is_overdue
-
+from shared.watching.comparing.snapshot import overdue
 
 FAILURES = frozenset({"FAIL", "ABORT"})
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
+
+
+class DocumentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the document has of one process (by key): the process as it is not overdue, and when its runs began."""
+
+    key: str
+    known: KnownProcess
+    starts: tuple[datetime, ...] = ()
 
 
 def document_of_record(
@@ -47,7 +48,7 @@ def document_of_record(
     *,
     statements: bool = False,
     expressions: bool = False,
-    recorded: Sequence[RecordedProcess] | None = None,
+    recorded: Iterable[RecordedProcess] | None = None,
     classified: bool = True,
 ) -> LineageDocument:
     """The document of all recorded processes, on the assets that the catalog was found to have. A job is overdue as of
@@ -59,27 +60,47 @@ def document_of_record(
     `classify apply` has attached, as tags; what applies them must not take them for tags of events. Raises
     StorageUnavailable.
     """
-    matches = {asset_record.own: asset_record for asset_record in all_assets(storage)}
-    failed = failed_processes(storage)
-    if recorded is None:
-        recorded = tuple(recorded_processes(storage, options))
-    known_processes = tuple(_known(storage, options, recorded, matches, failed, statements=statements))
-    foreign = foreign_known(storage, options.foreign_depth, known_processes)
-    document = document_of_known(storage, known_processes, foreign, expressions=expressions or statements)
+    parts = document_parts(storage, options, recorded, statements=statements)
+    document = document_of_parts(storage, options, parts, expressions=expressions or statements)
     return with_classifications(document, attached(storage)) if classified else document
 
 
-def document_of_known(
-    storage: Storage, known_processes: Sequence[KnownProcess], foreign: Iterable[KnownProcess], *, expressions: bool
+def document_parts(
+    storage: Storage,
+    options: PublishOptions,
+    recorded: Iterable[RecordedProcess] | None = None,
+    *,
+    statements: bool = False,
+) -> Iterator[DocumentPart]:
+    """The parts of all recorded processes; the parameters are those of `document_of_record`."""
+    matches = {asset_record.own: asset_record for asset_record in all_assets(storage)}
+    failed = failed_processes(storage)
+    for process in recorded_processes(storage, options) if recorded is None else recorded:
+        part = document_part(process, matches, failed=process.key in failed)
+        if part and statements and process.last_supporter:
+            statement = redact(statement_of(storage, process.last_application, process.last_supporter))
+            part = structs.replace(part, known=structs.replace(part.known, statement=statement))
+        if part:
+            yield part
+
+
+def document_of_parts(
+    storage: Storage, options: PublishOptions, parts: Iterable[DocumentPart], *, expressions: bool
 ) -> LineageDocument:
-    """The document of these processes, of what ignored jobs have written to their data sets, and of foreign processes.
+    """The document of these parts, of what ignored jobs have written to their data sets, and of foreign processes.
     Raises StorageUnavailable.
     """
-    excluded = excluded_jobs(
-        excluded_writes(storage), ((recorded_name.process, recorded_name.last) for recorded_name in known_processes)
-    )
+    now = options.now()
+    processes = [
+        structs.replace(part.known, health=Health.OVERDUE)
+        if part.known.health is Health.GOOD and overdue(part.known.process.qualified_name, part.starts, now)
+        else part.known
+        for part in parts
+    ]
+    foreign = foreign_known(storage, options.foreign_depth, processes)
+    excluded = excluded_jobs(excluded_writes(storage), ((known.process, known.last) for known in processes))
     unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
-    return document_of("record", (*known_processes, *unseen, *foreign), expressions=expressions)
+    return document_of("record", (*processes, *unseen, *foreign), expressions=expressions)
 
 
 def judged_record(storage: Storage, options: PublishOptions) -> tuple[LineageDocument, tuple[str, ...]]:
@@ -117,49 +138,24 @@ def excluded_writes(storage: Storage) -> Iterator[ExcludedWrite]:
         )
 
 
-def _known(
-    storage: Storage,
-    options: PublishOptions,
-    recorded: Sequence[RecordedProcess],
-    matches: Mapping[AssetKey, AssetRecord],
-    failed: frozenset[str],
-    *,
-    statements: bool,
-) -> Iterator[KnownProcess]:
-    overdue = {overdue_job.process for overdue_job in overdue_jobs(recorded, options.now())}
-    for recorded_process in recorded:
-        process = known_process(
-            recorded_process,
-            matches,
-            failed=recorded_process.key in failed,
-            overdue=recorded_process.process.qualified_name in overdue,
-        )
-        if process and statements and recorded_process.last_supporter:
-            statement = redact(
-                statement_of(storage, recorded_process.last_application, recorded_process.last_supporter)
-            )
-            process = structs.replace(process, statement=statement)
-        if process:
-            yield process
-
-
-def known_process(
-    recorded: RecordedProcess, matches: Mapping[AssetKey, AssetRecord], *, failed: bool, overdue: bool = False
-) -> KnownProcess | None:
-    """A recorded process as the document has it; None where inputs and outputs match one asset. Pure."""
+def document_part(
+    recorded: RecordedProcess, matches: Mapping[AssetKey, AssetRecord], *, failed: bool
+) -> DocumentPart | None:
+    """What the document has of a recorded process; None where inputs and outputs match one asset. Pure."""
     process = on_matched_assets(recorded.process, matches)
     if process is None:
         return None
-    return KnownProcess(
+    known = KnownProcess(
         process=process,
         first=recorded.seen.first if recorded.seen else None,
         last=recorded.seen.last if recorded.seen else None,
         last_run=recorded.last_supporter,
-        health=_health(failed=failed, overdue=overdue),
+        health=Health.FAILED if failed else Health.GOOD,
         stated=recorded.facts.stated if recorded.facts else (),
         amounts=tuple(_amounts(process, recorded.facts)) if recorded.facts else (),
         tests=tuple(_tests(recorded.process, matches)),
     )
+    return DocumentPart(key=recorded.key, known=known, starts=recorded.starts)
 
 
 def _tests(process: Process, matches: Mapping[AssetKey, AssetRecord]) -> Iterator[tuple[str, tuple[QualityTest, ...]]]:
@@ -201,12 +197,6 @@ def on_matched_assets(process: Process, matches: Mapping[AssetKey, AssetRecord])
         schemas=tuple(structs.replace(schema, qualified_name=name(schema.qualified_name)) for schema in named.schemas),
         parsed=tuple(sorted({name(parsed_name) for parsed_name in named.parsed})),
     )
-
-
-def _health(*, failed: bool, overdue: bool) -> Health:
-    if failed:
-        return Health.FAILED
-    return Health.OVERDUE if overdue else Health.GOOD
 
 
 @dataclass(slots=True)
