@@ -98,7 +98,9 @@ def document_of_parts(
         for part in parts
     ]
     foreign = foreign_known(storage, options.foreign_depth, processes)
-    excluded = excluded_jobs(excluded_writes(storage), ((known.process, known.last) for known in processes))
+    excluded = excluded_jobs(
+        excluded_writes(storage), ((known_process.process, known_process.last) for known_process in processes)
+    )
     unseen = (KnownProcess(process=process, last=last) for process, last in excluded)
     return document_of("record", (*processes, *unseen, *foreign), expressions=expressions)
 
@@ -145,7 +147,7 @@ def document_part(
     process = on_matched_assets(recorded.process, matches)
     if process is None:
         return None
-    known = KnownProcess(
+    known_process = KnownProcess(
         process=process,
         first=recorded.seen.first if recorded.seen else None,
         last=recorded.seen.last if recorded.seen else None,
@@ -155,7 +157,7 @@ def document_part(
         amounts=tuple(_amounts(process, recorded.facts)) if recorded.facts else (),
         tests=tuple(_tests(recorded.process, matches)),
     )
-    return DocumentPart(key=recorded.key, known=known, starts=recorded.starts)
+    return DocumentPart(key=recorded.key, known=known_process, starts=recorded.starts)
 
 
 def _tests(process: Process, matches: Mapping[AssetKey, AssetRecord]) -> Iterator[tuple[str, tuple[QualityTest, ...]]]:
