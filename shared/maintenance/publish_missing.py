@@ -10,7 +10,6 @@ Processes of the lake are written by the publisher's writer too, under the publi
 written, unchanged processes are not sent. So it may be stopped and started again, while the publisher works.
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -101,7 +100,6 @@ def publish_missing(
     *,
     last_written: str = "",
     progress: Callable[[MissingPublished], None] = lambda _: None,
-    wait: Callable[[float], None] = time.sleep,
 ) -> MissingPublished:
     """Write what the catalog lacks, and report to `progress`. Ends once `stopped` of the options.
 
@@ -110,7 +108,7 @@ def publish_missing(
     record, and `MISSING` is where to continue.
     """
     storage, options = context.storage, context.publishing
-    work = _Work(context=context, progress=progress, wait=wait)
+    work = _Work(context=context, progress=progress)
     MISSING.save(storage, last_written)
     if not last_written:
         leave_shadow_mode(storage, options)
@@ -138,7 +136,6 @@ class _Work:
 
     context: PublishContext
     progress: Callable[[MissingPublished], None]
-    wait: Callable[[float], None]
     so_far: MissingPublished = field(default_factory=MissingPublished)
 
     def publish(self) -> None:
@@ -153,7 +150,7 @@ class _Work:
                 raise WriteConflict(f"Publishing is held back: {queue.held}", after=60)
             if queue.paused and now < queue.paused:
                 self._say(queue.why)
-                self.wait(min((queue.paused - now).total_seconds(), _OTHERS))
+                options.rest(min((queue.paused - now).total_seconds(), _OTHERS))
                 continue
             waiting = _number_due(queue, now)
             if not waiting:
@@ -167,7 +164,7 @@ class _Work:
                 if failure_streak >= _MAX_FAILURES:
                     raise CatalogUnavailable(published.error, after=60)
             elif waiting == earlier and not published.progress:
-                self.wait(_OTHERS)
+                options.rest(_OTHERS)
             earlier = waiting
 
     def missing_of(self, batch: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
@@ -181,7 +178,7 @@ class _Work:
                 if failure_streak >= _MAX_FAILURES or options.stopped():
                     raise
                 self._say(str(error))
-                self.wait(max(error.after, options.pause.total_seconds()))
+                options.rest(max(error.after, options.pause.total_seconds()))
                 continue
             looked, missing = self.so_far.looked + len(batch), self.so_far.missing + len(entries)
             self.so_far = replace(self.so_far, looked=looked, missing=missing)
@@ -214,14 +211,8 @@ def _missing(context: PublishContext, batch: Sequence[LedgerEntry]) -> Sequence[
     return [entry for entry in batch if entry.qualified_name not in catalog_processes]
 
 
-def import_processes(
-    context: PublishContext,
-    processes: Iterable[Process],
-    *,
-    note: Callable[[Published], None] = lambda _: None,
-    wait: Callable[[float], None] = time.sleep,
-) -> Published:
-    """Write those of these processes that the catalog does not hold; returns counts, reported after each batch too.
+def import_processes(context: PublishContext, processes: Iterable[Process]) -> Published:
+    """Write those of these processes that the catalog does not hold; returns counts, noted after each batch too.
 
     Raises WriteConflict when another publisher never ends, CatalogUnavailable and StorageUnavailable: what was written
     is on record, so call it again. Refused processes, and those that bring about a 500 in a call of their own, are
@@ -231,10 +222,10 @@ def import_processes(
     if options.shadow:
         return published
     for batch in batches(processes, options.batch):
-        with turn(context, wait=wait) as session:
+        with turn(context) as session:
             holding = replace(options, heartbeat=session.may_continue)
             _import_batch(replace(context, publishing=holding), batch, published)
-        note(published)
+        options.note(published)
     return published
 
 

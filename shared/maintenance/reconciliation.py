@@ -7,8 +7,8 @@ has no links. A placeholder whose processes the catalog does not report is put o
 """
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 
 from msgspec import structs
 
@@ -27,22 +27,6 @@ from shared.storage_layout import process_key
 _LOG = logging.getLogger("throughline.reconcile")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reconciled:
-    """Counts: placeholders looked up, matched by a scanned asset (`found`), and `ambiguous` ones; processes to be
-    written again; placeholders whose processes the catalog did not report (`failed`).
-    """
-
-    looked: int = 0
-    found: int = 0
-    ambiguous: int = 0
-    processes: int = 0
-    failed: int = 0
-
-    def __add__(self, other: "Reconciled") -> "Reconciled":
-        return Reconciled(**{name: number + getattr(other, name) for name, number in asdict(self).items()})
-
-
 def placed_assets(context: PublishContext) -> list[AssetRecord]:
     """All placeholders: remembered ones, and others that the catalog's search finds."""
     records = {record.own: record for record in all_assets(context.storage) if record.left or record.is_placeholder}
@@ -59,9 +43,12 @@ def refreshed_matches(context: PublishContext, placed: Sequence[AssetRecord]) ->
     return [records[record.own] for record in placed]
 
 
-def move(context: PublishContext, placed: Sequence[AssetRecord], *, tries_again: bool = False) -> Reconciled:
+def move(context: PublishContext, placed: Sequence[AssetRecord], *, tries_again: bool = False) -> Counter[str]:
     """Look these placeholders up again, and move the processes of those that match a scanned asset: once, then again
     after the time that misses are remembered, or at once with `tries_again`. The publisher's lease is held.
+
+    How many placeholders were `looked` up, match a scanned asset (`found`) or several (`ambiguous`), `processes` are
+    to be written again, and placeholders `failed`, since the catalog did not report their processes.
 
     Raises CatalogRefused without access, or where the look-up is refused, CatalogUnavailable and WriteConflict.
     """
@@ -78,7 +65,7 @@ def move(context: PublishContext, placed: Sequence[AssetRecord], *, tries_again:
         for record in fresh_records
         if record.left and (tries_again or record.moved is None or now - record.moved >= options.finding.misses)
     ]
-    counts = Reconciled(
+    counts = Counter(
         looked=len(fresh_records),
         found=sum(record.scanned is not None for record in fresh_records),
         ambiguous=sum(bool(record.rivals) for record in fresh_records),
@@ -87,7 +74,7 @@ def move(context: PublishContext, placed: Sequence[AssetRecord], *, tries_again:
     return counts + _move_users(context, waiting)
 
 
-def _move_users(context: PublishContext, placed: Sequence[AssetRecord]) -> Reconciled:
+def _move_users(context: PublishContext, placed: Sequence[AssetRecord]) -> Counter[str]:
     """Enqueue the processes that use these placeholders, for one placeholder after the other: where the catalog does
     not report them, that placeholder alone is put off, as long as if it had been moved.
 
@@ -116,7 +103,7 @@ def _move_users(context: PublishContext, placed: Sequence[AssetRecord]) -> Recon
             rows.put(structs.replace(current, moved=now))
         rows.flush(storage)
         moved |= users
-    return Reconciled(processes=len(moved), failed=failed)
+    return Counter(processes=len(moved), failed=failed)
 
 
 def _users(catalog: Catalog, key: AssetKey) -> set[str]:
@@ -141,7 +128,7 @@ def remove_left(context: PublishContext) -> int:
     return number
 
 
-def reconcile_due(context: PublishContext) -> Reconciled:
+def reconcile_due(context: PublishContext) -> Counter[str]:
     """Reconcile one batch of the placeholders that are due, the longest waiting first. One read where none is due;
     nothing while a publisher works. An unavailable catalog is logged, and tried again at the next call.
     """
@@ -149,8 +136,8 @@ def reconcile_due(context: PublishContext) -> Reconciled:
     now = options.now()
     due_time = RECONCILE.load(storage)
     if options.shadow or (due_time and now < due_time) or present_pause(storage)[0]:
-        return Reconciled()
-    counts = Reconciled()
+        return Counter()
+    counts = Counter[str]()
     try:
         with turn(context, tries=0):
             placed = [record for record in all_assets(storage) if record.left or record.is_placeholder]

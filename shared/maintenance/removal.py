@@ -8,9 +8,10 @@ are retired, so a replay does not bring them back; the first later contribution 
 publisher removes the process. Placeholders that only such processes used leave with them; assets found by a scan stay.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from shared.atlas.entities import PROCESS_TYPE
@@ -29,21 +30,6 @@ from shared.storage.port import Storage
 from shared.storage_layout import QUEUE_PARTITION, SHADOW
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Purged:
-    """What one step did: processes and placeholders removed; placeholders `kept` since others use them; processes
-    `left` for the next purge since another worker may be writing them.
-    """
-
-    processes: int = 0
-    placeholders: int = 0
-    kept: int = 0
-    left: int = 0
-
-    def __add__(self, other: "Purged") -> "Purged":
-        return Purged(**{name: number + getattr(other, name) for name, number in asdict(self).items()})
-
-
 def processes_to_purge(storage: Storage) -> Iterator[LedgerEntry]:
     """The processes that the catalog holds, or may hold. Reads only."""
     return (entry for entry in ledger_entries(storage) if entry.state is not LedgerState.NOTHING)
@@ -56,8 +42,10 @@ def placeholders_to_purge(context: PublishContext) -> Iterator[AssetKey]:
         yield from sorted(batch)
 
 
-def purge(context: PublishContext) -> Iterator[Purged]:
-    """Remove all processes, then all placeholders, lazily, a batch at a time.
+def purge(context: PublishContext) -> Iterator[Counter[str]]:
+    """Remove all processes, then all placeholders, lazily, a batch at a time: of each the numbers of `processes` and
+    `placeholders` removed, of placeholders `kept` since others use them, and of processes `left` for the next purge
+    since another worker may be writing them.
 
     Raises StorageUnavailable, CatalogUnavailable, CatalogRefused, and WriteConflict while another publisher holds the
     lease.
@@ -68,10 +56,10 @@ def purge(context: PublishContext) -> Iterator[Purged]:
     for keys in batches(placeholders_to_purge(context), batch_limit):
         with turn(context):
             removal = remove_unlinked(context, keys)
-        yield Purged(placeholders=len(removal.removed), kept=len(removal.kept))
+        yield Counter(placeholders=len(removal.removed), kept=len(removal.kept))
 
 
-def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) -> Purged:
+def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) -> Counter[str]:
     storage, catalog, now = context.storage, context.catalog, context.publishing.now()
     with turn(context):
         queue = {queued.target: queued for queued in read_queue(storage).entries}
@@ -90,7 +78,7 @@ def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) ->
         guids = catalog.find([(PROCESS_TYPE, entry.qualified_name) for entry in begun_entries])
         lands = min((entry.landing.lands for entry in begun_entries), default=now)
         if guids and not context.is_in_time(lands, calls_for_guids(len(guids))):
-            return Purged(
+            return Counter(
                 left=number_left + len(begun_entries)
             )  # the calls could take effect too late: the next purge finds them
         if guids:
@@ -98,7 +86,7 @@ def _purge_processes(context: PublishContext, entries: Sequence[LedgerEntry]) ->
         gone_entries = [entry.removed(context.landed(entry.landing)) for entry in begun_entries]
         planner = Planner(context=context, headers=Headers(context=context))
         purged = sum(_note_purged(context, planner, entry, queue.get(entry.process)) for entry in gone_entries)
-    return Purged(processes=purged, left=number_left + len(begun_entries) - purged)
+    return Counter(processes=purged, left=number_left + len(begun_entries) - purged)
 
 
 def _note_purged(context: PublishContext, planner: Planner, gone_entry: LedgerEntry, queued: QueueEntry | None) -> bool:

@@ -163,9 +163,7 @@ _SECONDS = 3.0
 
 
 @contextmanager
-def turn(
-    context: PublishContext, *, tries: int = _TRIES, wait: Callable[[float], None] = time.sleep
-) -> Iterator[LeaseSession]:
+def turn(context: PublishContext, *, tries: int = _TRIES) -> Iterator[LeaseSession]:
     """Hold the publisher's lease. A running publisher releases it within three minutes, in which it is tried `tries`
     more times. Raises WriteConflict after that.
     """
@@ -173,7 +171,7 @@ def turn(
         if not tries:
             raise WriteConflict("Another publisher held the lease for three minutes; run the command again", after=60)
         tries -= 1
-        wait(_SECONDS)
+        context.publishing.rest(_SECONDS)
     try:
         context.assets.claim(context.storage)
         yield session

@@ -47,9 +47,12 @@ def test_processes_in_the_catalog_are_not_sent_again() -> None:
     options = PublishOptions(batch=3)
     written_counts: list[int] = []
     first = import_processes(
-        context_of(storage, catalog, options),
+        context_of(
+            storage,
+            catalog,
+            replace(options, note=lambda publish_result: written_counts.append(publish_result.written)),
+        ),
         PROCESSES,
-        note=lambda publish_result: written_counts.append(publish_result.written),
     )
     assert (first.written, first.unchanged) == (len(PROCESSES), 0)
     assert written_counts == sorted(written_counts)
@@ -84,7 +87,8 @@ def test_an_import_waits_for_the_publisher() -> None:
         waited.append(seconds)
         lease.release()
 
-    import_result: Published = import_processes(context_of(storage, catalog), PROCESSES[:1], wait=wait)
+    context = context_of(storage, catalog, PublishOptions(rest=wait))
+    import_result: Published = import_processes(context, PROCESSES[:1])
     assert import_result.written == 1
     assert len(waited) == 1
 

@@ -147,7 +147,9 @@ def test_a_backfill_waits_when_the_catalog_asks_to_wait() -> None:
     def wait(seconds: float) -> None:
         clock.at += timedelta(seconds=seconds)
 
-    backfill_result = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
+    backfill_result = publish_missing(
+        context_of(storage, catalog, replace(small(clock), rest=wait)), progress=reports.append
+    )
     assert (backfill_result.published.written, backfill_result.looked) == (PROCESSES, PROCESSES)
     assert catalog.early == 0, "not called before its time"
     assert "429" in {report.waited for report in reports}
@@ -163,7 +165,9 @@ def test_a_backfill_reports_the_pause_of_publishing_that_it_waits_for() -> None:
         assert reports[-1].waited == "429"
         clock.at += timedelta(seconds=seconds)
 
-    backfill_result = publish_missing(context_of(storage, catalog, small(clock)), progress=reports.append, wait=wait)
+    backfill_result = publish_missing(
+        context_of(storage, catalog, replace(small(clock), rest=wait)), progress=reports.append
+    )
     assert (clock(), backfill_result.published.written, reports[-1].waited) == (end, 1, "")
 
 
@@ -181,7 +185,7 @@ def test_a_rebuild_that_holds_publishing_back_ends_the_backfill_and_nothing_is_l
     if not begins:
         hold_publishing(storage, "the tables are being rebuilt")
     with pytest.raises(WriteConflict, match="Publishing is held back: the tables are being rebuilt"):
-        publish_missing(context_of(storage, catalog, small(clock)), wait=wait)
+        publish_missing(context_of(storage, catalog, replace(small(clock), rest=wait)))
     assert (len(waits), MISSING.load(storage), catalog.writes) == (begins, "", 0)
     release_publishing(storage)
     resume_publishing(storage)
@@ -200,7 +204,7 @@ def test_a_catalog_that_stays_unavailable_ends_the_backfill_and_nothing_is_lost(
         clock.at += timedelta(seconds=seconds)
 
     with pytest.raises(CatalogUnavailable, match="no answer"):
-        publish_missing(context_of(storage, Away(), small(clock)), wait=wait)
+        publish_missing(context_of(storage, Away(), replace(small(clock), rest=wait)))
     assert MISSING.load(storage) == ""
     assert len(read_queue(storage).entries) == PROCESSES
     clock.at += timedelta(hours=7)
@@ -233,5 +237,6 @@ def test_a_backfill_waits_for_another_publisher() -> None:
         if len(waits) == 3:
             lease.release()
 
-    assert publish_missing(context_of(storage, catalog, small(clock)), wait=wait).published.written == PROCESSES
+    context = context_of(storage, catalog, replace(small(clock), rest=wait))
+    assert publish_missing(context).published.written == PROCESSES
     assert len(waits) == 3

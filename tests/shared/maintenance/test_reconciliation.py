@@ -83,11 +83,11 @@ def test_a_placeholder_whose_users_are_not_reported_keeps_no_other_from_being_mo
     world = World("a", "b", "c", "d")
     world.catalog.errors = {own("b"): error}
     counts = leased(move, world.context, placed_assets(world.context))
-    assert (counts.found, counts.processes, counts.failed) == (4, 3, 1)
+    assert (counts["found"], counts["processes"], counts["failed"]) == (4, 3, 1)
     assert f"placeholder not moved asset={own('b')[1]!r} error={error}" in caplog.text
     world.publish()
     assert world.left == ["b"]
-    assert leased(move, world.context, placed_assets(world.context)).failed == 0, "it is not asked for again at once"
+    assert leased(move, world.context, placed_assets(world.context))["failed"] == 0, "it is not asked for again at once"
     world.catalog.errors = {}
     world.clock.at += HOURS
     world.reconcile()
@@ -101,7 +101,7 @@ def test_two_placeholders_in_a_row_without_an_answer_end_reconciling_until_the_n
         leased(move, world.context, placed_assets(world.context), tries_again=True)
     world.publish()
     assert world.left == ["a", "b", "c", "d"]
-    assert leased(move, world.context, placed_assets(world.context), tries_again=True).failed == 2
+    assert leased(move, world.context, placed_assets(world.context), tries_again=True)["failed"] == 2
     world.publish()
     assert world.left == ["a", "b"], "two that are never answered do not block the rest"
 

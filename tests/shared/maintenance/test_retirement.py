@@ -13,7 +13,7 @@ from shared.catalog.connection.transport import StaticToken, SteadyAtlasClient
 from shared.catalog.port import AssetKey, batches
 from shared.errors import WriteConflict
 from shared.maintenance.removal import is_unseen, retire, unseen_processes, unused_placeholders
-from shared.publishing.context import remove_unlinked, turn
+from shared.publishing.context import PublishOptions, remove_unlinked, turn
 from shared.publishing.shadow import held_back
 from shared.reading.processes import recorded
 from shared.records.ledger import LedgerEntry
@@ -229,6 +229,6 @@ def test_waiting_for_a_publisher_that_keeps_its_lease_ends_with_a_write_conflict
     storage = MemoryStorage(clock=lambda: 0.0)
     assert storage.lease("publisher", 60)
     waited: list[float] = []
-    with pytest.raises(WriteConflict), turn(context_of(storage, MemoryCatalog()), wait=waited.append):
+    with pytest.raises(WriteConflict), turn(context_of(storage, MemoryCatalog(), PublishOptions(rest=waited.append))):
         pass
     assert 170 <= sum(waited) <= 300

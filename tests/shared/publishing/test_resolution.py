@@ -94,7 +94,7 @@ def test_a_missing_asset_is_searched_again_sooner_and_all_its_processes_move_to_
     write(storage, "third", "a", "c")
     publish(storage, catalog, options)
     assert ((twin,), ((PATH, f"{ROOT}/c"),)) in sides(catalog)
-    assert reconcile_due(context_of(storage, catalog, options)).processes == 2, (
+    assert reconcile_due(context_of(storage, catalog, options))["processes"] == 2, (
         "those that were written before it was found"
     )
     publish(storage, catalog, options)
@@ -143,7 +143,7 @@ def test_an_ambiguous_match_is_reported_and_not_guessed() -> None:
     assert [placed_asset.rivals for placed_asset in placed_assets(context) if placed_asset.own == A] == [
         tuple(sorted(rivals))
     ]
-    assert leased(move, context, placed_assets(context)).ambiguous == 1
+    assert leased(move, context, placed_assets(context))["ambiguous"] == 1
 
 
 @pytest.mark.parametrize("odd", ["orders", "/raw/orders", "https://"])
@@ -344,11 +344,11 @@ def test_reconciling_looks_up_a_batch_at_a_time_until_none_is_due() -> None:
     publish(storage, catalog, PublishOptions(now=clock))
     options = PublishOptions(now=clock, batch=4)
     lookups_before = catalog.asked
-    assert reconcile_due(context_of(storage, catalog, options)).looked == 0, "all were looked for just now"
-    assert reconcile_due(context_of(storage, catalog, options)).looked == 0
+    assert reconcile_due(context_of(storage, catalog, options))["looked"] == 0, "all were looked for just now"
+    assert reconcile_due(context_of(storage, catalog, options))["looked"] == 0
     assert catalog.asked == lookups_before
     clock.at += timedelta(hours=6)
-    assert [reconcile_due(context_of(storage, catalog, options)).looked for _ in range(4)] == [4, 4, 3, 0]
+    assert [reconcile_due(context_of(storage, catalog, options))["looked"] for _ in range(4)] == [4, 4, 3, 0]
 
 
 def test_a_catalog_that_refuses_look_ups_only_postpones_reconciling(caplog: pytest.LogCaptureFixture) -> None:
@@ -357,10 +357,10 @@ def test_a_catalog_that_refuses_look_ups_only_postpones_reconciling(caplog: pyte
     publish(storage, catalog, PublishOptions(now=clock))
     clock.at += timedelta(hours=6)
     catalog.refuses = True
-    assert reconcile_due(context_of(storage, catalog, PublishOptions(now=clock))).looked == 0
+    assert reconcile_due(context_of(storage, catalog, PublishOptions(now=clock)))["looked"] == 0
     assert "put off" in caplog.text
     catalog.refuses = False
-    assert reconcile_due(context_of(storage, catalog, PublishOptions(now=clock))).looked == 2
+    assert reconcile_due(context_of(storage, catalog, PublishOptions(now=clock)))["looked"] == 2
 
 
 class Refusing(Counting):
@@ -380,5 +380,5 @@ def test_in_shadow_mode_nothing_is_reconciled() -> None:
     publish(storage, catalog, PublishOptions(now=clock))
     clock.at += timedelta(days=1)
     lookups_before = catalog.asked
-    assert reconcile_due(context_of(storage, catalog, PublishOptions(now=clock, shadow=True))).looked == 0
+    assert reconcile_due(context_of(storage, catalog, PublishOptions(now=clock, shadow=True)))["looked"] == 0
     assert catalog.asked == lookups_before

@@ -1,12 +1,13 @@
 """`throughline reconcile`: move lineage from placeholders to assets that a scan has found since."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import typer
 
 from shared.bootstrap import Worker
 from shared.catalog.port import batches
-from shared.maintenance.reconciliation import Reconciled, move, placed_assets, refreshed_matches, remove_left
+from shared.maintenance.reconciliation import move, placed_assets, refreshed_matches, remove_left
 from shared.publishing.context import turn
 from shared.records.asset_record import AssetRecord
 from throughline.cli.context.target import HOME, Home, parts_of, reported
@@ -74,27 +75,27 @@ def _show_plan(records: Sequence[AssetRecord], limit: int, *, as_json: bool) -> 
 
 
 def _reconcile(parts: Worker, placed: Sequence[AssetRecord]) -> None:
-    reconciled = Reconciled()
+    counts = Counter[str]()
     with stopping() as stop, bar("looking up placeholders", len(placed)) as update:
         for batch in batches(placed, parts.publishing.batch):
             if stop.is_set():
                 break
             with turn(parts):
-                reconciled += move(parts, batch, tries_again=True)
+                counts += move(parts, batch, tries_again=True)
             update(advance=len(batch))
     out.print(
-        f"{counted(reconciled.looked, 'placeholder')}, {reconciled.found:,} found by a scan, "
-        f"{reconciled.ambiguous:,} ambiguous; "
-        f"{counted(reconciled.processes, 'process')} to move to the found assets"
+        f"{counted(counts['looked'], 'placeholder')}, {counts['found']:,} found by a scan, "
+        f"{counts['ambiguous']:,} ambiguous; "
+        f"{counted(counts['processes'], 'process')} to move to the found assets"
     )
-    if reconciled.failed:
+    if counts["failed"]:
         users = "the catalog did not report which processes use them: they are asked for again, here or by the sweeper"
-        note("not moved", f"{counted(reconciled.failed, 'placeholder')}, since {users}")
+        note("not moved", f"{counted(counts['failed'], 'placeholder')}, since {users}")
     published = publish_and_report(parts)
     with turn(parts):
         removed = remove_left(parts)
     out.print(f"{counted(removed, 'placeholder')} removed")
     if stop.is_set():
         end_stopped("the next `throughline reconcile`, or the sweeper, goes on with what is left")
-    if reconciled.failed or not published:
+    if counts["failed"] or not published:
         raise typer.Exit(1)

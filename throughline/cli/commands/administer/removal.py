@@ -1,7 +1,7 @@
 """`throughline retire` and `throughline purge`: take what Throughline created out of the catalog."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple
 from datetime import timedelta
 from functools import partial
 from typing import Annotated
@@ -11,7 +11,6 @@ import typer
 from shared.bootstrap import Worker
 from shared.catalog.port import AssetKey, batches
 from shared.maintenance.removal import (
-    Purged,
     placeholders_to_purge,
     processes_to_purge,
     unseen_processes,
@@ -153,20 +152,20 @@ def purge(
 
 
 def _purge(parts: Worker, total: int) -> None:
-    purged = Purged()
+    purged = Counter[str]()
     with stopping() as stop, bar("purging", total) as update:
         for step in maintenance_purge(parts):
-            update(advance=sum(astuple(step)))
+            update(advance=step.total())
             purged += step
             if stop.is_set():
                 break
-    kept_text = f", {purged.kept:,} kept because others use them" if purged.kept else ""
-    removed = f"{counted(purged.processes, 'process')} and {counted(purged.placeholders, 'placeholder')} removed"
+    kept_text = f", {purged['kept']:,} kept because others use them" if purged["kept"] else ""
+    removed = f"{counted(purged['processes'], 'process')} and {counted(purged['placeholders'], 'placeholder')} removed"
     out.print(f"{removed}{kept_text}")
     if stop.is_set():
         end_stopped("the next `throughline purge` removes what is left")
-    if purged.left:
-        note("left", f"{counted(purged.left, 'process')} are being written now: purge again in a few minutes")
+    if purged["left"]:
+        note("left", f"{counted(purged['left'], 'process')} are being written now: purge again in a few minutes")
         raise typer.Exit(1)
 
 

@@ -318,7 +318,8 @@ def publish(
             def advance(published: Published) -> None:
                 update(completed=published.written + published.unchanged + published.refused + published.postponed)
 
-            done = import_processes(parts, processes, note=advance)
+            noting = replace(parts, publishing=replace(parts.publishing, note=advance))
+            done = import_processes(noting, processes)
     out.print(
         f"{done.written:,} written, {done.unchanged:,} unchanged, {done.refused:,} refused, "
         f"{done.postponed:,} postponed"
