@@ -18,9 +18,11 @@ from shared.lineage.document import LineageDocument
 from shared.lineage.graph import UnknownNameError
 from shared.lineage.questions import LineageIndex
 from shared.lineage.steps import Direction, Lineage, lineage_of
+from shared.publishing.resolution import resolve_names
 from shared.query.recorded_document import document_of_record, judged_record
-from shared.reading.processes import on_found_assets, recorded
+from shared.reading.processes import recorded
 from shared.reading.reader import wanted_events
+from shared.records.assets import all_assets
 from shared.records.control import check_layout, settings_on_record
 from shared.reporting.run_report import run_report
 from shared.serving.requests import AS_OF, Request
@@ -117,8 +119,9 @@ class Client:
         the assets that the catalog was found to have.
         """
         worker = self._worker
+        matches = {record.own: record for record in all_assets(worker.storage)}
         recorded_processes = (
-            on_found_assets(worker.storage, process) for process, _ in recorded(worker.storage, worker.publishing)
+            resolve_names(process, matches) for process, _ in recorded(worker.storage, worker.publishing)
         )
         return tuple(
             process_of(named_process)

@@ -6,7 +6,6 @@ and then; what is new in the document, and what is left from a round before, is 
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shared.catalog.port import AssetKey
@@ -14,7 +13,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.foreign import POSITION, ForeignPosition, ForeignReader, store_lineage, stored_lineage
 from shared.publishing.context import PUBLISHER, PublishContext
 from shared.query.published_document import DOCUMENT, stored_parts
-from shared.storage.port import LeaseSession, session_of
+from shared.storage.port import LeaseSession, Storage, session_of
 from shared.telemetry.port import Fact
 
 _LOG = logging.getLogger("throughline.foreign")
@@ -40,7 +39,7 @@ def read_foreign_due(context: PublishContext) -> Mapping[str, Fact]:
     with session_of(storage, PUBLISHER, options.seconds) as session:
         if session is None:
             return {}
-        return _Round(context=context, session=session, parts=newest.parts, now=now).run(position)
+        return _read(context, session, newest.parts, position, now)
 
 
 def _is_due(position: ForeignPosition, parts: str, depth: int, now: datetime) -> bool:
@@ -50,61 +49,56 @@ def _is_due(position: ForeignPosition, parts: str, depth: int, now: datetime) ->
     return not position.failed and (position.waiting > 0 or not is_current)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Round:
-    context: PublishContext
-    session: LeaseSession
-    parts: str
-    now: datetime
-
-    def run(self, position: ForeignPosition | None) -> Mapping[str, Fact]:
-        storage, depth = self.context.storage, self.context.publishing.foreign_depth
-        known_foreign_lineage = stored_lineage(storage, position) if position else None
-        reader = ForeignReader(
-            catalog=self.context.catalog,
+def _read(
+    context: PublishContext, session: LeaseSession, parts: str, position: ForeignPosition | None, now: datetime
+) -> Mapping[str, Fact]:
+    storage, depth = context.storage, context.publishing.foreign_depth
+    known_foreign_lineage = stored_lineage(storage, position) if position else None
+    reader = ForeignReader(
+        catalog=context.catalog,
+        depth=depth,
+        day=now.date(),
+        may_continue=lambda: session.may_continue(_SHARE),
+    )
+    checked, failed = position.checked if position else now, ""
+    try:
+        if known_foreign_lineage:
+            reader.begin(known_foreign_lineage)
+        if known_foreign_lineage and position and now - position.checked >= EVERY:
+            changed = context.catalog.changed_processes(position.checked - OVERLAP)
+            if changed is None:
+                reader.forget_days()
+            else:
+                reader.update(changed)
+            checked = now
+        lineage = reader.walk(_starts(storage, parts))
+    except (CatalogUnavailable, CatalogRefused) as error:
+        _LOG.warning("foreign lineage was not read to its end: %s", error)
+        lineage, failed = reader.known(), type(error).__name__
+    blob = position.blob if position else ""
+    if lineage != known_foreign_lineage:
+        blob = store_lineage(storage, lineage, now, blob)
+    POSITION.save(
+        storage,
+        ForeignPosition(
+            blob=blob,
+            parts=parts,
             depth=depth,
-            day=self.now.date(),
-            may_continue=lambda: self.session.may_continue(_SHARE),
-        )
-        checked, failed = position.checked if position else self.now, ""
-        try:
-            if known_foreign_lineage:
-                reader.begin(known_foreign_lineage)
-            if known_foreign_lineage and position and self.now - position.checked >= EVERY:
-                changed = self.context.catalog.changed_processes(position.checked - OVERLAP)
-                if changed is None:
-                    reader.forget_days()
-                else:
-                    reader.update(changed)
-                checked = self.now
-            lineage = reader.walk(self._starts())
-        except (CatalogUnavailable, CatalogRefused) as error:
-            _LOG.warning("foreign lineage was not read to its end: %s", error)
-            lineage, failed = reader.known(), type(error).__name__
-        blob = position.blob if position else ""
-        if lineage != known_foreign_lineage:
-            blob = store_lineage(storage, lineage, self.now, blob)
-        POSITION.save(
-            storage,
-            ForeignPosition(
-                blob=blob,
-                parts=self.parts,
-                depth=depth,
-                checked=checked,
-                tried=self.now,
-                waiting=reader.waiting,
-                failed=bool(failed),
-            ),
-        )
-        return {
-            "foreign_processes": len(lineage.foreign),
-            "foreign_waiting": reader.waiting,
-            "foreign_left_out": reader.left_out,
-            "foreign_failed": failed,
-        }
+            checked=checked,
+            tried=now,
+            waiting=reader.waiting,
+            failed=bool(failed),
+        ),
+    )
+    return {
+        "foreign_processes": len(lineage.foreign),
+        "foreign_waiting": reader.waiting,
+        "foreign_left_out": reader.left_out,
+        "foreign_failed": failed,
+    }
 
-    def _starts(self) -> set[AssetKey]:
-        """The data sets of the document: type and qualified name."""
-        parts = stored_parts(self.context.storage, self.parts) or {}
-        processes = [part.known.process for part in parts.values()]
-        return {asset.key for process in processes for asset in (*process.inputs, *process.outputs)}
+
+def _starts(storage: Storage, parts: str) -> set[AssetKey]:
+    """The data sets of the document: type and qualified name."""
+    processes = [part.known.process for part in (stored_parts(storage, parts) or {}).values()]
+    return {asset.key for process in processes for asset in (*process.inputs, *process.outputs)}

@@ -14,14 +14,13 @@ from shared.catalog.port import Catalog
 from shared.model import EXCLUDED, Asset, Process
 from shared.publishing.context import PublishOptions
 from shared.publishing.planning import ProcessRows, current, read_process, read_processes
-from shared.publishing.resolution import resolved_entity
+from shared.reading.processes import entity_of
 from shared.records.assets import read_assets
 from shared.records.ledger import ledger_entry
 from shared.records.states import LedgerState
 from shared.reporting.status import contents_of
 from shared.storage.port import Storage
 from shared.storage_layout import process_key
-from shared.translation.aggregate import published
 from shared.translation.missing_columns import why_no_columns, why_no_source
 from shared.translation.process.union import sources
 
@@ -48,10 +47,12 @@ def catalog_differences(
     """The difference of each process, by qualified name. Raises StorageUnavailable, CatalogUnavailable and
     CatalogRefused.
     """
+    assets = (asset.key for process in processes for asset in (*process.inputs, *process.outputs))
+    matches = read_assets(storage, assets)
     held_processes = catalog.read_processes([process.qualified_name for process in processes])
     differences: dict[str, CatalogDifference] = {}
     for process in processes:
-        name, entity = process.qualified_name, _entity(storage, options, process)
+        name, entity = process.qualified_name, entity_of(process, matches, options)
         if entity is None:
             differences[name] = CatalogDifference(
                 absent="settings exclude all that it reads, or it reads what it writes"
@@ -64,15 +65,6 @@ def catalog_differences(
                 lacks=tuple(sorted(expected - held_parts)), further=tuple(sorted(held_parts - expected))
             )
     return differences
-
-
-def _entity(storage: Storage, options: PublishOptions, process: Process) -> ProcessEntity | None:
-    """The process as the catalog should hold it, on the assets that were found."""
-    visible = published(process)
-    if visible is None:
-        return None
-    matches = read_assets(storage, (asset.key for asset in (*visible.inputs, *visible.outputs)))
-    return resolved_entity(visible, matches, with_indirect=options.with_indirect)
 
 
 def _why_absent(storage: Storage, name: str) -> str:

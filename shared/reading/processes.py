@@ -1,15 +1,17 @@
 """All recorded processes as they should be now, for reports. Reads only; the catalog is not asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from shared.atlas.entities import ProcessEntity
+from shared.catalog.port import AssetKey
 from shared.model import Process, Span
 from shared.publishing.context import PublishOptions
 from shared.publishing.planning import ProcessRows, current, latest_runs, read_process, read_processes
-from shared.publishing.resolution import resolve_names, resolved_entity
-from shared.records.assets import all_assets, read_assets
+from shared.publishing.resolution import resolved_entity
+from shared.records.asset_record import AssetRecord
+from shared.records.assets import all_assets
 from shared.storage.port import Storage
 from shared.translation.aggregate import published
 from shared.translation.process.identity import is_check
@@ -65,13 +67,13 @@ def recorded(storage: Storage, options: PublishOptions) -> Iterator[tuple[Proces
     """All recorded processes, with the entities that the catalog should hold; matches are remembered ones."""
     matches = {record.own: record for record in all_assets(storage)}
     for record in recorded_processes(storage, options):
-        process = published(record.process)
-        entity = process and resolved_entity(process, matches, with_indirect=options.with_indirect)
-        if entity:
+        if entity := entity_of(record.process, matches, options):
             yield record.process, entity
 
 
-def on_found_assets(storage: Storage, process: Process) -> Process | None:
-    """A process with its assets replaced by their remembered matches; None where inputs and outputs match one asset."""
-    keys = (asset.key for asset in (*process.inputs, *process.outputs))
-    return resolve_names(process, read_assets(storage, keys))
+def entity_of(
+    process: Process, matches: Mapping[AssetKey, AssetRecord], options: PublishOptions
+) -> ProcessEntity | None:
+    """The entity that the catalog should hold of a recorded process; None for none. Pure."""
+    visible = published(process)
+    return resolved_entity(visible, matches, with_indirect=options.with_indirect) if visible else None
