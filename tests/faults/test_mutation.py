@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.faults.mutation import mutants_of
+from tests.faults.mutants import mutants_of
 from tests.faults.overlay import ROOT
 
 SOURCE = '''"""A module."""
@@ -63,7 +63,7 @@ def test_it():
 
 
 def mutate(tests: Path, lines: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "tests.faults.mutation", FILE, "--lines", lines, "--", str(tests)]
+    command = [sys.executable, "-m", "tests.faults.mutation", f"{FILE}:{lines}", "--", str(tests)]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return process.returncode, process.stdout
 
@@ -80,7 +80,7 @@ def test_the_command_lists_what_no_test_finds(tmp_path: Path) -> None:
     assert code == 1
     assert f"SURVIVES {FILE}:{survivor}: return NEVER" in output
     assert "2 statements removed" in output
-    assert f"found {FILE}:{found}" in output
+    assert f"found by {tests.name}" in output.replace(f"{tests.parent}/", "")
     code, output = mutate(tests, f"{constant}-{constant}")
     assert (code, "1 survive" in output) == (1, True), "outside of functions"
     tests.write_text("def test_it():\n    assert False\n")
