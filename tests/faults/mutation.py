@@ -8,9 +8,9 @@ python -m tests.faults.mutation shared/records/publish_queue.py -- tests/shared/
 python -m tests.faults.mutation shared/applications/fold.py:40-80 shared/model.py:31 -- tests/shared/applications
 
 The code and the tests are imported once. Each removal happens in a child process of its own, where the function gets
-the code of the changed source. First come the tests that found removals nearby, then those that reach few other lines
-of the file, the slow ones last; a test that does not reach a statement can't need it. A statement outside of functions
-needs a copy of the project, and a new start.
+the code of the changed source. First come the tests that reach most lines of the statement, then those that found
+removals nearby, then those that reach few other lines of the file; the slow ones come last. A test that does not reach
+a statement can't need it. A statement outside of functions needs a copy of the project, and a new start.
 """
 
 import argparse
@@ -118,16 +118,20 @@ class Experience:
         return cls(by_line=dict(by_line), extent=extent, seconds=reach.seconds)
 
     def order(self, mutant: Mutant) -> list[str]:
-        """The tests that reach a statement, those first that are most likely to find at once that it is missing."""
+        """The tests that reach a statement, those first that are most likely to find at once that it is missing: they
+        reach most of its lines, or found others nearby.
+        """
         file = str(ROOT / mutant.file)
-        tests = {test for line in range(mutant.line, mutant.last + 1) for test in self.by_line.get((file, line), ())}
+        lines = range(mutant.line, mutant.last + 1)
+        reached = Counter(test for line in lines for test in self.by_line.get((file, line), ()))
         finders = [(line, test) for found_file, line, test in self.finders if found_file == mutant.file]
         everywhere = Counter(test for _, test in finders)
         nearby = Counter(test for line, test in finders if abs(line - mutant.line) <= _NEARBY)
         return sorted(
-            tests,
+            reached,
             key=lambda test: (
                 self.seconds[test] > _SLOW,
+                -reached[test],
                 -nearby[test],
                 -everywhere[test],
                 self.extent[test, file],
