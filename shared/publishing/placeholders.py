@@ -115,12 +115,11 @@ def report_columns(context: PublishContext, plan: Plan) -> frozenset[str]:
     """
     rows, process = context.assets, plan.process
     keys = {asset_key(asset.key): asset.key for asset in plan.assets}
-    name = process.qualified_name if process else plan.entry.qualified_name
     rows.by_key(context.storage, keys.keys() | plan.entry.assets)
     note_writes(context, plan)
     for key, stored in rows.by_key(context.storage, keys.keys() | plan.entry.assets).items():
         report = column_report(process, keys[key]) if process and key in keys else None
-        record = stored.with_report(name, report)
+        record = stored.with_report(plan.name, report)
         if process and not process.end_not_seen and record.own in {asset.key for asset in process.outputs}:
             record = record.completed()
         if plan.was_interrupted or plan.repeats:

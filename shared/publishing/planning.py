@@ -203,6 +203,11 @@ class Plan:
     awaits: datetime | None = None
 
     @property
+    def name(self) -> str:
+        """The qualified name of the process; empty if it was never written and there is none."""
+        return self.process.qualified_name if self.process else self.entry.qualified_name
+
+    @property
     def assets(self) -> tuple[Asset, ...]:
         """The assets of the process, before they are resolved."""
         return (*self.process.inputs, *self.process.outputs) if self.process else ()

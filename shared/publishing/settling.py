@@ -141,8 +141,7 @@ class Settler:
         for plan in plans:
             self.report(plan, state)
             if is_write:
-                name = plan.entity.qualified_name if plan.entity else plan.entry.qualified_name
-                self.published.note(_SIGNS[state], name)
+                self.published.note(_SIGNS[state], plan.name)
         self.published.count(state, len(plans))
 
     def postpone(self, plan: Plan, until: datetime) -> None:
@@ -215,7 +214,7 @@ class Settler:
         """Report the outcome for a queued process: its state, and the reason of a refusal."""
         entity, entry = plan.entity, plan.queue_entry
         facts: dict[str, Fact] = {
-            "process": entity.qualified_name if entity else plan.entry.qualified_name or entry.target,
+            "process": plan.name or entry.target,
             "state": state,
             "attempts": entry.attempts + 1,
         }

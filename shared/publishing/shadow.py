@@ -73,7 +73,7 @@ class Rehearsal(CatalogWriter):
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Hold the removal of a process back."""
-        self._hold_back(plan, HeldBack(action=ShadowAction.REMOVE, qualified_name=plan.entry.qualified_name))
+        self._hold_back(plan, HeldBack(action=ShadowAction.REMOVE, qualified_name=plan.name))
         return []
 
     def describe(self, entries: Sequence[QueueEntry]) -> None:
@@ -85,9 +85,8 @@ class Rehearsal(CatalogWriter):
         """Hold the writes of these plans back: none is to be sent."""
         for plan in plans:
             missing = {asset.key for asset in plan.assets if not self.records[asset.key].guid}
-            name = plan.entity.qualified_name if plan.entity else ""
             self._hold_back(
-                plan, HeldBack(action=ShadowAction.WRITE, qualified_name=name, creates=tuple(sorted(missing)))
+                plan, HeldBack(action=ShadowAction.WRITE, qualified_name=plan.name, creates=tuple(sorted(missing)))
             )
         self.context.assets.flush(self.context.storage)
         return []

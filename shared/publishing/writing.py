@@ -17,6 +17,7 @@ from msgspec import structs
 
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.model import Process
 from shared.publishing.context import PublishContext
 from shared.publishing.placeholders import CALLS_TO_PLACE, describe, note_writes, place, report_columns, schema_digest
 from shared.publishing.planning import Plan, execute, last_run
@@ -106,12 +107,10 @@ class CatalogWriter:
         """
         assets = dict.fromkeys(asset for plan in plans for asset in plan.assets if asset.key not in self.records)
         self.records.update(resolve(self.context, assets))
-        return [self._named(plan) for plan in plans]
+        return [self._named(plan, plan.process) for plan in plans if plan.process]
 
-    def _named(self, plan: Plan) -> Plan:
-        if plan.process is None:
-            return plan
-        entity = resolved_entity(plan.process, self.records, with_indirect=self.context.publishing.with_indirect)
+    def _named(self, plan: Plan, process: Process) -> Plan:
+        entity = resolved_entity(process, self.records, with_indirect=self.context.publishing.with_indirect)
         return replace(plan, entity=replace(entity, facts=last_run(self.context, plan)) if entity else None)
 
     def _expire_stale(self) -> bool:
@@ -135,31 +134,33 @@ class CatalogWriter:
         entities = [plan.entity for plan in plans if plan.entity]
         bound = self.context.after(CALLS_TO_PLACE + self.context.catalog.calls_to_write(entities))
         now = self.context.publishing.now()
+        return self._execute(
+            [
+                (
+                    plan,
+                    replace(
+                        plan.entry,
+                        state=LedgerState.WRITING,
+                        because="",
+                        imported=plan.imported,
+                        qualified_name=plan.name,
+                        fingerprint=plan.fingerprint,
+                        assets=plan.entry.assets | {asset_key(asset.key) for asset in plan.assets},
+                        landing=plan.entry.landing.begun(now, bound),
+                    ),
+                )
+                for plan in plans
+            ]
+        )
 
-        def begin(plan: Plan) -> Plan | None:
-            entity = plan.entity
-            if entity is None:
-                return None
-            return execute(
-                self.context.storage,
-                plan,
-                replace(
-                    plan.entry,
-                    state=LedgerState.WRITING,
-                    because="",
-                    imported=plan.imported,
-                    qualified_name=entity.qualified_name,
-                    fingerprint=plan.fingerprint,
-                    assets=plan.entry.assets | {asset_key(asset.key) for asset in plan.assets},
-                    landing=plan.entry.landing.begun(now, bound),
-                ),
-            )
-
-        begun_plans = list(self.context.publishing.parallel.each(begin, plans))
-        for plan, result in zip(plans, begun_plans, strict=True):
+    def _execute(self, plans: Sequence[tuple[Plan, LedgerEntry | None]]) -> list[Plan]:
+        """Write the parts of these plans with their ledger entries; plans that others have changed are left out."""
+        storage = self.context.storage
+        results = list(self.context.publishing.parallel.each(lambda item: execute(storage, *item), plans))
+        for (plan, _), result in zip(plans, results, strict=True):
             if result is None:
                 self.settler.report(plan, "overtaken")
-        return [plan for plan in begun_plans if plan]
+        return [plan for plan in results if plan]
 
     def _send(self, begun_plans: Sequence[Plan]) -> list[Refusal]:
         """Call the catalog, and note its answer for each plan."""
@@ -204,12 +205,7 @@ class CatalogWriter:
         """
         description = describe(self.context, touched_columns)
         self.settler.note(description)
-        storage = self.context.storage
-        entries = list(self.context.publishing.parallel.each(lambda item: execute(storage, *item), plans))
-        self.settler.finish_plans(filter(None, entries), state)
-        for (plan, _), result in zip(plans, entries, strict=True):
-            if result is None:
-                self.settler.report(plan, "overtaken")
+        self.settler.finish_plans(self._execute(plans), state)
         if description.unavailable:
             raise description.unavailable
 

@@ -12,10 +12,12 @@ from shared.catalog.port import AssetKey, HeldAsset
 from shared.concurrency import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.publishing.publisher import Publisher
+from shared.records.ledger import request_rewrite
 from shared.records.publish_queue import enqueue, read_queue
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Lease
 from shared.storage_layout import CATALOG, CONTENTS, PROCESSES, digest_of
+from shared.telemetry.port import PROCESS, Acts
 from tests.support.events import event, write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
@@ -171,6 +173,49 @@ def test_a_catalog_without_access_is_not_called_again_and_refuses_no_process() -
     assert catalog.calls == 1
     clock.at += timedelta(minutes=2)
     assert publish(storage, MemoryCatalog(), publish_options(clock)).written == 2
+
+
+def test_a_removal_without_access_pauses_publishing_and_blames_no_process() -> None:
+    class Closed(UnreliableCatalog):
+        def delete_process(self, *_: object) -> None:
+            raise CatalogRefused(status=403, code="", detail="no role")
+
+    storage, catalog, clock = MemoryStorage(), Closed(), Clock()
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, publish_options(clock))
+    fold(storage, write("a", "app1", "10:01", "/a", end="FAIL")[1])
+    counts = publish(storage, catalog, publish_options(clock))
+    assert (counts.removed, counts.refused, "403" in counts.error) == (0, 0, True)
+    assert [entry.attempts for entry in entries(storage)] == [0]
+
+
+SECOND_RUNS = {
+    "written": write("b", "app2", "10:01", "/b"),
+    "unchanged": write("b", "app2", "10:01", "/a"),
+    "removed": write("a", "app1", "10:01", "/a", end="FAIL")[1:],
+}
+
+
+@pytest.mark.parametrize("bodies", SECOND_RUNS.values(), ids=SECOND_RUNS)
+def test_a_process_that_another_publisher_changes_meanwhile_is_reported_and_planned_again(
+    bodies: Sequence[bytes],
+) -> None:
+    storage, catalog, clock, states = MemoryStorage(), UnreliableCatalog(), Clock(), list[object]()
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, publish_options(clock))
+    fold(storage, *bodies)
+    watched, (process,) = Watched(storage), (entry.key for entry in entries(storage))
+
+    def overtake(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == ("transact", PROCESSES):
+            watched.step_in = lambda _name, _arguments: None
+            request_rewrite(storage, process)
+
+    watched.step_in = overtake
+    telemetry = Acts(lambda act: states.append(act.facts.get("state")) if act.kind is PROCESS else None)
+    publish(watched, catalog, publish_options(clock, telemetry=telemetry))
+    assert states == ["overtaken", "written" if catalog.processes else "removed"]
+    assert entries(storage) == ()
 
 
 def test_a_refused_removal_delays_no_other_process() -> None:

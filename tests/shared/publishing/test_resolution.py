@@ -169,6 +169,18 @@ def test_a_job_that_reads_and_writes_the_same_scanned_asset_is_no_process() -> N
     assert (catalog.asked, catalog.processes) == (lookups_before, {})
 
 
+def test_a_process_whose_data_sets_prove_to_be_one_is_removed() -> None:
+    storage, catalog, clock = MemoryStorage(), Counting(), Clock()
+    options = PublishOptions(now=clock)
+    write(storage, "job", "sales", "SALES")
+    assert publish(storage, catalog, options).written == 1
+    scan(catalog, (SET, f"{ROOT}/Sales/{{SparkPartitions}}"))
+    clock.at += timedelta(hours=7)
+    reconcile_due(context_of(storage, catalog, options))
+    assert publish(storage, catalog, options).removed == 1
+    assert catalog.processes == {}
+
+
 def test_without_search_assets_are_only_looked_up_by_name() -> None:
     catalog = Counting()
     twin = (PATH, f"{ROOT}/A")
