@@ -192,13 +192,14 @@ class Stalling:
         return self._real.partition(table, *arguments, **named)
 
 
-def test_a_publisher_that_lost_its_lease_while_it_read_writes_nothing() -> None:
+def test_a_publisher_that_lost_its_lease_while_it_read_writes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """The headers that it has read may be old: another one may have published later states."""
     stalling = Stalling(MemoryStorage())
     runtime = Runtime(storage=stalling)
     runtime.post(job("one", X, Y))
     runtime.publish(seconds=lambda: stalling.seconds)
     assert not runtime.catalog.processes
+    assert "another publisher has begun" in caplog.text
     stalling._real._leases.clear()
     runtime.publish()
     assert len(runtime.catalog.processes) == 1

@@ -1,11 +1,14 @@
 """Marks and headers in, parts and catalog out: marks in flight, the fence, versions that never decrease."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from shared.applications.partition import read_state
+from shared.publishing.context import PublishOptions
 from shared.publishing.headers import PATIENCE
 from shared.publishing.planning import read_process
 from shared.publishing.publisher import Publisher
@@ -69,6 +72,64 @@ def test_a_mark_in_flight_is_left_for_the_next_drain() -> None:
     counts, remaining_marks = during
     assert (counts.progress, len(remaining_marks)) == (0, 1)
     assert publish(storage, catalog, publish_options(clock)).written == 1
+
+
+@dataclass
+class Rests:
+    """The times that a publisher rests, on a clock that goes on meanwhile, and what happens then."""
+
+    clock: Clock
+    then: Callable[[], object] = lambda: None
+    seconds: list[float] = field(default_factory=list)
+
+    def __call__(self, seconds: float) -> None:
+        self.seconds.append(round(seconds, 3))
+        self.clock.at += timedelta(seconds=seconds)
+        self.then()
+
+    @property
+    def options(self) -> PublishOptions:
+        return publish_options(self.clock, debounce=timedelta(seconds=4), rest=self)
+
+
+def mark_at(clock: Clock) -> Mark:
+    return Mark(kind=PROCESS_KIND, target=PROCESS, application=APP, version=1, since=clock.at, left=clock.at)
+
+
+def test_a_publisher_that_debounces_waits_for_a_mark_in_flight() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+    leave_marks(storage, [mark_at(clock)])
+
+    def commit() -> None:
+        if len(rests.seconds) == 3:
+            fold(storage, *write("a", "app1", "10:00", "/a"))
+
+    rests = Rests(clock, commit)
+    assert publish(storage, catalog, rests.options).written == 1
+
+
+def test_a_mark_that_stays_in_flight_is_waited_for_three_times() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+    leave_marks(storage, [mark_at(clock)])
+    rests = Rests(clock)
+    assert publish(storage, catalog, rests.options).progress == 0
+    assert rests.seconds == [0.2, *[0.2] * 3], "once for further marks, and three times for this one"
+
+
+def test_a_publisher_rests_longer_each_time_while_marks_are_left_and_not_at_all_afterwards() -> None:
+    storage, catalog = MemoryStorage(), MemoryCatalog()
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    clock = now_clock()
+    leave_marks(storage, [mark_at(clock)])
+    rests = Rests(clock)
+    rests.then = lambda: leave_marks(storage, [mark_at(clock)] if len(rests.seconds) < 3 else [])
+    assert publish(storage, catalog, rests.options).written == 1
+    assert rests.seconds == [0.2, 0.4, 0.8]
+    rests.seconds.clear()
+    leave_marks(storage, [mark_at(clock)])
+    rests.then = lambda: leave_marks(storage, [mark_at(clock)] if len(rests.seconds) < 9 else [])
+    publish(storage, catalog, rests.options)
+    assert rests.seconds == [0.2, 0.4, 0.8, 1.6, 3.2], "until the debounce time is over"
 
 
 def test_a_mark_that_never_comes_true_is_fenced_off_and_its_commit_is_refused() -> None:
