@@ -28,6 +28,7 @@ from shared.plans.nodes.document import (
     ref,
     united,
 )
+from shared.plans.nodes.expressions import Expressions
 from shared.plans.nodes.texts import Text, text_of, together
 from shared.plans.places import places_of
 
@@ -139,7 +140,8 @@ def _target(evaluation: Evaluation, command: Node, *names: str) -> tuple[Dataset
     """
     name, index = _plan(command, *names)
     place = next(places_of(relation_of(evaluation, command, name)), NO_PLACE)
-    return place, Context(evaluation=evaluation, node=command, below=(evaluation.plan(index),), outer={})
+    expressions = Expressions(plans=evaluation, outer={})
+    return place, Context(evaluation=evaluation, node=command, below=(evaluation.plan(index),), expressions=expressions)
 
 
 def _actions(clause: Node, names: Sequence[str]) -> Iterator[tuple[str, Node]]:
@@ -163,9 +165,7 @@ def _assignments(clause: Node) -> Iterator[tuple[str, Node]]:
 def _set(context: Context, values: Iterable[tuple[str, Node]]) -> Assignments:
     """The flow and the text of each value."""
     flows, texts = context.columns, context.texts
-    return [
-        (name, context.evaluation.flow(value, flows, context.outer), text_of(value, texts)) for name, value in values
-    ]
+    return [(name, context.expressions(value, flows), text_of(value, texts)) for name, value in values]
 
 
 def _changed(context: Context, place: DatasetKey, assignments: Assignments, rows: Flow) -> MergedDataset:

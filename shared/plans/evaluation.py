@@ -30,7 +30,7 @@ from shared.plans.nodes.document import (
     through,
     united,
 )
-from shared.plans.nodes.expressions import flow_of, flow_with_parts
+from shared.plans.nodes.expressions import Expressions
 from shared.plans.nodes.parts import Columns
 from shared.plans.nodes.texts import Text, Texts, text_of
 from shared.plans.places import (
@@ -106,6 +106,7 @@ class Evaluation:
 
     def plan(self, index: int, outer: Columns | None = None) -> Evaluated:
         """One plan with all below it. Raises UnreadablePlan for references that lead nowhere or in a circle."""
+        expressions = Expressions(plans=self, outer=outer or {})
         evaluated: dict[int, Evaluated] = {}
         waiting = [index]
         entered: dict[int, tuple[int, ...]] = {}
@@ -118,7 +119,7 @@ class Evaluation:
             needed = entered[current] if current in entered else children(node)
             missing = [child for child in needed if child not in evaluated]
             if not missing:
-                result = evaluated[current] = self._evaluate(node, [evaluated[child] for child in needed], outer or {})
+                result = evaluated[current] = self._evaluate(node, [evaluated[child] for child in needed], expressions)
                 self.spend(_WORK_OF_A_PLAN + len(result.columns) + len(result.rows))
                 waiting.pop()
                 continue
@@ -148,20 +149,16 @@ class Evaluation:
         if self._work > MAX_WORK:
             raise UnreadablePlan("the plan takes too much work: its columns or subqueries multiply")
 
-    def flow(self, node: Node, columns: Columns, outer: Columns) -> Flow:
-        """The flow of an expression."""
-        return flow_of(node, columns, self, outer)
-
     def node(self, index: int) -> Node:
         """A plan as it stands in the document. Raises UnreadablePlan."""
         if not 0 <= index < len(self.document.plans):
             raise UnreadablePlan(f"the plan refers to a plan {index} that it does not have")
         return self.document.plans[index]
 
-    def _evaluate(self, node: Node, children_evaluated: Sequence[Evaluated], outer: Columns) -> Evaluated:
+    def _evaluate(self, node: Node, children_evaluated: Sequence[Evaluated], expressions: Expressions) -> Evaluated:
         rule = self.rules.get(kind(node))
         if rule:
-            return rule(Context(evaluation=self, node=node, below=children_evaluated, outer=outer))
+            return rule(Context(evaluation=self, node=node, below=children_evaluated, expressions=expressions))
         if not children_evaluated:
             return self._leaf(node)
         self.unknown(kind(node))
@@ -224,12 +221,12 @@ class Evaluation:
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan, and what its rule may use: the plans `below`, and the columns that OuterReference may name."""
+    """A plan, and what its rule may use: the plans `below`, and what gives the flows of its expressions."""
 
     evaluation: Evaluation
     node: Node
     below: Sequence[Evaluated]
-    outer: Columns
+    expressions: Expressions
 
     @property
     def columns(self) -> Columns:
@@ -258,12 +255,12 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     def flow(self, node: Node) -> Flow:
         """The flow of an expression, with its parts where they are known."""
-        return flow_with_parts(node, self.columns, self.evaluation, self.outer)
+        return self.expressions.with_parts(node, self.columns)
 
     def flows(self, name: str, step: FlowStep = COPY, columns: Columns | None = None) -> list[Flow]:
         """The flows of the expressions in a field, each after `step`."""
         flows = self.columns if columns is None else columns
-        return [through(step, self.evaluation.flow(node, flows, self.outer)) for node in nodes(self.node.get(name))]
+        return [through(step, self.expressions(node, flows)) for node in nodes(self.node.get(name))]
 
     def condition(self, name: str, subtype: str) -> Flow:
         """The columns that the expressions in the field `name` use as conditions on rows, each marked with `subtype`
@@ -276,7 +273,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         flows, texts = self.columns, self.texts
         return tuple(
             [
-                column_of(node, flow_with_parts(node, flows, self.evaluation, self.outer), _text(node, texts))
+                column_of(node, self.expressions.with_parts(node, flows), _text(node, texts))
                 for node in nodes(self.node.get(name))
             ]
         )
@@ -310,8 +307,8 @@ def _jdbc_query(leaf: Node) -> JdbcSource | None:
     """The query of a leaf that reads one by JDBC; None for other leaves, and for tables."""
     for name in ("relation", "table"):
         facts = leaf.get(name)
-        source = source_of(facts.get("jdbc")) if isinstance(facts, dict) else None
-        if source and table_name(source.text) is None:
+        options = facts.get("jdbc") if isinstance(facts, dict) else None
+        if options and (source := source_of(options)) and table_name(source.text) is None:
             return source
     return None
 

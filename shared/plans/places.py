@@ -116,9 +116,8 @@ class JdbcSource(NamedTuple):
     text: str
 
 
-def source_of(facts: Node | None) -> JdbcSource | None:
+def source_of(options: Node) -> JdbcSource | None:
     """What the options of a JDBC read or write name; None for an unknown server."""
-    options = facts or {}
     server = server_of(str(options.get("url", "")))
     texts: Iterable[object] = (options.get(name) for name in ("tableOrQuery", "dbtable", "table", "query"))
     text = next((str(text) for text in texts if text), "")

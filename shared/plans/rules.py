@@ -136,7 +136,7 @@ def _lateral_join(context: Context) -> Evaluated:
     for node in nodes(context.node.get("right")):
         index = ref(node.get("plan"))
         if index is not None:
-            lateral_plan = context.evaluation.plan(index, {**context.outer, **context.columns})
+            lateral_plan = context.evaluation.plan(index, {**context.expressions.outer, **context.columns})
             columns, rows = columns + lateral_plan.columns, united((rows, through(decides(JOIN), lateral_plan.rows)))
     flows = {column.id: column.flow for column in columns}
     return Evaluated(columns=columns, rows=united((rows, *context.flows("condition", decides(JOIN), flows))))
@@ -167,7 +167,7 @@ def _pivot_sources(context: Context, aggregate: Node) -> Flow:
     function = child.get("aggregateFunction") if isinstance(child, dict) else None
     if kind(function) != "PivotFirst" or not isinstance(function, dict):
         return NOTHING
-    return context.evaluation.flow(function["pivotColumn"], context.columns, context.outer)
+    return context.expressions(function["pivotColumn"], context.columns)
 
 
 def _window(context: Context) -> Evaluated:
@@ -179,7 +179,7 @@ def _expand(context: Context) -> Evaluated:
     flows, columns = context.columns, []
     for place, attribute in enumerate(nodes(context.node.get("output"))):
         expressions = (row[place] for row in projections if place < len(row))
-        flow = united(context.evaluation.flow(expression, flows, context.outer) for expression in expressions)
+        flow = united(context.expressions(expression, flows) for expression in expressions)
         columns.append(column_of(attribute, flow))
     return Evaluated(columns=tuple(columns), rows=context.rows)
 
@@ -221,10 +221,10 @@ def _union_loop(context: Context) -> Evaluated:
     loop = _looped(context)
     for rounds in range(1, _MAX_ROUNDS):
         context.evaluation.ctes[number] = loop
-        plans = [context.evaluation.plan(child, context.outer) for child in children(context.node)]
+        plans = [context.evaluation.plan(child, context.expressions.outer) for child in children(context.node)]
         earlier, loop = (
             loop,
-            _looped(Context(evaluation=context.evaluation, node=context.node, below=plans, outer=context.outer)),
+            _looped(replace(context, below=plans)),
         )
         if earlier == loop or (rounds >= _ROUNDS_OF_TEXT and _flows(earlier) == _flows(loop)):
             return loop
@@ -295,12 +295,12 @@ def _merged_rows(context: Context) -> Evaluated:
     for name in ("matchedInstructions", "notMatchedInstructions", "notMatchedBySourceInstructions"):
         for clause in nodes(context.node.get(name)):
             conditions = nodes(clause.get("condition"))
-            condition_flows = (context.evaluation.flow(condition, flows, context.outer) for condition in conditions)
+            condition_flows = (context.expressions(condition, flows) for condition in conditions)
             rows += [through(decides(FILTER), flow) for flow in condition_flows]
             for outputs in (clause.get("output"), clause.get("otherOutput")):
                 for place, node in enumerate(nodes(outputs)):
                     if place < len(assigned):
-                        assigned[place].append(context.evaluation.flow(node, flows, context.outer))
+                        assigned[place].append(context.expressions(node, flows))
     pairs = zip(nodes(context.node.get("output")), assigned, strict=True)
     columns = [column_of(attribute, united(column_flows)) for attribute, column_flows in pairs]
     return Evaluated(columns=tuple(columns), rows=united(rows))

@@ -127,7 +127,7 @@ JOIN, FILTER, GROUP_BY, SORT, WINDOW, CONDITIONAL = "JOIN", "FILTER", "GROUP_BY"
 _STRENGTH = {IDENTITY: 0, TRANSFORMATION: 1, AGGREGATION: 2, OPAQUE: 3}
 
 
-class FlowSource(NamedTuple):
+class FlowSource(msgspec.Struct, frozen=True, order=True, gc=False):
     """A column of a data set."""
 
     dataset: DatasetKey

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+import msgspec
+
 from shared.plans.nodes.document import (
     CHANGE,
     COPY,
@@ -42,7 +44,6 @@ class Subqueries(Protocol):
 
 _MASKS = frozenset({"Sha1", "Sha2", "Md5", "Crc32", "XxHash64", "Murmur3Hash", "HiveHash", "Mask"})
 _RANKS = frozenset({"Rank", "DenseRank", "PercentRank"})
-_NO_COLUMN = frozenset({"Literal", "TypedNullLiteral", "BoundReference", "SimplePythonFunction"})
 _DEFINED = frozenset({"CommonExpressionRef", "NamedLambdaVariable"})
 _COUNTS = frozenset({"Count", "CountIf", "ApproxCountDistinct", "HyperLogLogPlusPlus"})
 _TYPED = frozenset({"ComplexTypedAggregateExpression", "SimpleTypedAggregateExpression"})
@@ -51,104 +52,84 @@ _SUBQUERIES = frozenset({"ScalarSubquery", "LateralSubquery", "ListQuery", "Exis
 IGNORED_FIELDS = frozenset({"mode", "inputTypesForMerging", "sameOrderExpressions", "resultAttribute"})
 
 
-def flow_of(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
-    """Everything that an expression takes from `columns`, and by OuterReference from `outer`.
-
-    Works on a stack, because a sum of 500 columns is nested 500 levels deep. Steps are associative, so each column that
-    is met takes all steps of its way at once.
+class Expressions(msgspec.Struct, frozen=True, kw_only=True):
+    """Gives the flows of a plan's expressions, of the columns that they may name. `plans` evaluates their subqueries;
+    `outer`: the columns that they may name by OuterReference.
     """
-    collector, whole_scope = Collector(plans), _Whole(plans, outer)
-    waiting: list[tuple[Node, FlowStep, Columns]] = [(node, COPY, columns)]
-    while waiting:
-        expression, step, flows = waiting.pop()
-        name = kind(expression)
-        if name == "AttributeReference":
-            collector.add(_column(expression, flows, plans, outer), step)
-        elif name in _NO_COLUMN:
-            continue
-        elif name in _DEFINED:
-            collector.add(flows.get(id_of(expression) or (), NOTHING), step)
-        elif name == "With":  # Spark 4: what stands in `child` more than once is defined beside it
-            common = {
-                id_of(definition) or (): flow_of(definition["child"], flows, plans, outer)
-                for definition in nodes(expression.get("defs"))
-            }
-            waiting.append((expression["child"], step, {**flows, **common}))
-        elif name in TAKERS and (part := Scope(flows, whole_scope).parts(expression)) is not None:
-            collector.add(part, step)
-        elif "replacement" in expression:  # Spark replaces it by this: its own arguments stand there too
-            waiting.append((expression["replacement"], after(step, CHANGE), flows))
-        elif name in _SUBQUERIES:
-            for flow in _subquery(expression, flows, plans, outer):
-                collector.add(flow, step)
-        else:
-            rule = _RULES.get(name, _arguments)
-            waiting += [(part, after(step, own_step), flows) for part, own_step in rule(expression)]
-    return collector.flow
 
-
-class Collector:
-    """Adds up flows, each after a step."""
-
-    def __init__(self, plans: Subqueries) -> None:
-        self._plans = plans
-        self._met: dict[tuple[int, FlowStep], Flow] = {}  # keeps the flows, so that their ids stay theirs
-
-    def add(self, flow: Flow, step: FlowStep) -> None:
-        """Add a flow after a step, once."""
-        if flow and (id(flow), step) not in self._met:
-            self._plans.spend(len(flow))
-            self._met[id(flow), step] = flow
-
-    @property
-    def flow(self) -> Flow:
-        """All that was added."""
-        return united(through(step, flow) for (_, step), flow in self._met.items())
-
-
-def _column(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
-    flow = columns.get(id_of(node) or ())
-    if flow is None:
-        flow = outer.get(id_of(node) or ())
-    if flow is None:
-        plans.unknown("a column without a source")
-    return flow or NOTHING
-
-
-class _Whole:
-    """Gives the flows of whole expressions of one plan."""
-
-    def __init__(self, plans: Subqueries, outer: Columns) -> None:
-        self._plans = plans
-        self._outer = outer
+    plans: Subqueries
+    outer: Columns
 
     def __call__(self, node: Node, columns: Columns) -> Flow:
-        return flow_of(node, columns, self._plans, self._outer)
+        """Everything that an expression takes from `columns`, and by OuterReference from `outer`.
+
+        Works on a stack, because a sum of 500 columns is nested 500 levels deep. Steps are associative, so each column
+        that is met takes all steps of its way at once.
+        """
+        met: dict[tuple[int, FlowStep], Flow] = {}  # keeps the flows, so that their ids stay theirs
+        waiting: list[tuple[Node, FlowStep, Columns]] = [(node, COPY, columns)]
+        while waiting:
+            expression, step, flows = waiting.pop()
+            name = kind(expression)
+            taken_flows: tuple[Flow, ...] = ()
+            if name == "AttributeReference":
+                taken_flows = (self._column(expression, flows),)
+            elif name in _DEFINED:
+                taken_flows = (flows.get(id_of(expression) or (), NOTHING),)
+            elif name == "With":
+                waiting.append((expression["child"], step, self._defined(expression, flows)))
+            elif name in TAKERS and (part := Scope(flows, self).parts(expression)) is not None:
+                taken_flows = (part,)
+            elif "replacement" in expression:  # Spark replaces it by this: its own arguments stand there too
+                waiting.append((expression["replacement"], after(step, CHANGE), flows))
+            elif name in _SUBQUERIES:
+                taken_flows = self._subquery(expression, flows)
+            else:
+                waiting += [(part, after(step, own_step), flows) for part, own_step in self.arguments(expression)]
+            for flow in taken_flows:
+                if flow and (id(flow), step) not in met:
+                    self.spend(len(flow))
+                    met[id(flow), step] = flow
+        return united(through(step, flow) for (_, step), flow in met.items())
+
+    def with_parts(self, node: Node, columns: Columns) -> Flow:
+        """The flow of an expression; of a structure or an array also the flows of its parts, where they are known."""
+        child = node.get("child") if kind(node) == "Alias" else None
+        value = child if isinstance(child, dict) else node
+        if kind(value) == "AttributeReference":  # most are, and need no stack
+            flow = self._column(value, columns)
+            self.spend(len(flow))
+            return flow
+        return Scope(columns, self).flow(value)
 
     def arguments(self, node: Node) -> Parts:
+        """The arguments of an expression."""
         return _RULES.get(kind(node), _arguments)(node)
 
     def spend(self, amount: int) -> None:
-        self._plans.spend(amount)
+        """Count work. Raises UnreadablePlan for a plan that takes too much."""
+        self.plans.spend(amount)
 
+    def _column(self, node: Node, columns: Columns) -> Flow:
+        number = id_of(node) or ()
+        flow = columns.get(number)
+        if flow is None:
+            flow = self.outer.get(number)
+        if flow is None:
+            self.plans.unknown("a column without a source")
+        return flow or NOTHING
 
-def flow_with_parts(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> Flow:
-    """As `flow_of`; of a structure or an array also the flows of its parts, where they are known."""
-    value = node.get("child") if kind(node) == "Alias" else node
-    if isinstance(value, dict) and kind(value) == "AttributeReference":  # most are, and need no stack
-        flow = _column(value, columns, plans, outer)
-        plans.spend(len(flow))
-        return flow
-    return Scope(columns, _Whole(plans, outer)).flow(node)
+    def _defined(self, node: Node, columns: Columns) -> Columns:
+        """The columns, and what stands in the child more than once, which Spark 4 defines beside it."""
+        return {**columns, **{id_of(part) or (): self(part["child"], columns) for part in nodes(node.get("defs"))}}
 
-
-def _subquery(node: Node, columns: Columns, plans: Subqueries, outer: Columns) -> tuple[Flow, ...]:
-    index = ref(node.get("plan"))
-    if index is None:
-        plans.unknown(kind(node))
-        return ()
-    values, rows = plans.subquery(index, {**outer, **columns})
-    return (*(() if kind(node) == "Exists" else values), through(DECIDES, rows))
+    def _subquery(self, node: Node, columns: Columns) -> tuple[Flow, ...]:
+        index = ref(node.get("plan"))
+        if index is None:
+            self.plans.unknown(kind(node))
+            return ()
+        values, rows = self.plans.subquery(index, {**self.outer, **columns})
+        return (*(() if kind(node) == "Exists" else values), through(DECIDES, rows))
 
 
 def parts(value: Any, step: FlowStep) -> Parts:
@@ -236,6 +217,7 @@ def _child(node: Node) -> Parts:
 
 
 _RULES: Mapping[str, Callable[[Node], Parts]] = {
+    **dict.fromkeys(("Literal", "TypedNullLiteral", "BoundReference", "SimplePythonFunction"), lambda _: []),
     "Alias": _child,
     "OuterReference": lambda node: parts(node.get("e"), COPY),
     "SortOrder": _child,

@@ -4,7 +4,10 @@ The parts of a table's column are not known: where an expression takes one of th
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from shared.plans.nodes.document import (
     CHANGE,
@@ -50,7 +53,7 @@ class Whole(Protocol):
         """Count work. Raises UnreadablePlan for a plan that takes too much."""
 
 
-class Scope(NamedTuple):
+class Scope(Struct, frozen=True):
     """The columns that an expression may name, what gives whole flows, and how deep the expression lies."""
 
     columns: Columns
@@ -82,7 +85,7 @@ class Scope(NamedTuple):
         for node in nodes(function):
             variables = [id_of(variable) or () for variable in nodes(node.get("arguments"))]
             bound = {**dict.fromkeys(variables, NOTHING), **dict(zip(variables, arguments, strict=False))}
-            inner = self._replace(columns={**self.columns, **bound})
+            inner = replace(self, columns={**self.columns, **bound})
             return joined(inner.flows(node.get("function")))
         return NOTHING
 
@@ -108,7 +111,7 @@ def _with(node: Node, scope: Scope) -> Flow | None:
     """What stands more than once in the child is defined beside it."""
     definitions = nodes(node.get("defs"))
     common = {id_of(part) or (): flow for part in definitions for flow in scope.flows(part.get("child"))}
-    return scope._replace(columns={**scope.columns, **common}).parts(node.get("child"))
+    return replace(scope, columns={**scope.columns, **common}).parts(node.get("child"))
 
 
 def _structure(node: Node, scope: Scope) -> Flow:

@@ -6,7 +6,8 @@ ends a text when it is long enough.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from shared.plans.nodes.document import Id, Node, id_of, kind, nodes
 from shared.plans.nodes.expressions import IGNORED_FIELDS
@@ -65,7 +66,7 @@ OR, AND, NOT, COMPARED, ADDED, MULTIPLIED, ONE = range(1, 8)
 """How strongly the parts of a text belong together: a part in a stronger one needs brackets."""
 
 
-class Text(NamedTuple):
+class Text(msgspec.Struct, frozen=True, gc=False):
     """A text, and how strongly its parts belong together."""
 
     text: str
