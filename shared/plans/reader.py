@@ -1,6 +1,7 @@
 """Read a plan: what its command writes and reads, as data sets with column lineage, as merging events gives them."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -10,7 +11,18 @@ from shared.openlineage.run import DatasetKey, MergedDataset
 from shared.openlineage.run_facets import PlanFacet
 from shared.plans.commands import NO_PLACE, ROW_CHANGES, output_at, relation_of
 from shared.plans.evaluation import Evaluated, EvaluatedColumn, Evaluation
-from shared.plans.nodes.document import NOTHING, Document, Node, UnreadablePlan, kind, nodes, ref, unpack
+from shared.plans.nodes.document import (
+    NOTHING,
+    Document,
+    Node,
+    UnreadablePlan,
+    document_in,
+    kind,
+    nodes,
+    ref,
+    renumbered,
+    unpack,
+)
 from shared.plans.places import ReadQuery, places_of, read_nothing
 from shared.plans.rules import MADE_BY_CODE, RULES
 
@@ -32,24 +44,32 @@ class PlanLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def read_plan(facet: PlanFacet, read_query: ReadQuery = read_nothing) -> PlanLineage:
-    """The lineage of the plan in a facet. Raises UnreadablePlan."""
-    return read_document(unpack(facet), read_query)
+    """The lineage of the plan in a facet; `read_query` reads the texts of its JDBC queries. Raises UnreadablePlan."""
+    text = unpack(facet)
+    return _remembered(renumbered(text), read_query) if len(text) <= _SHORT else read_document(text, read_query)
 
 
 _UNEXPECTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What a document of another form than the jar's may cause: it costs the plan, never the run."""
 
 
-def read_document(document: Document, read_query: ReadQuery = read_nothing) -> PlanLineage:
-    """The lineage of a plan; `read_query` reads the texts of its JDBC queries. Raises UnreadablePlan."""
+def read_document(text: bytes, read_query: ReadQuery = read_nothing) -> PlanLineage:
+    """The lineage of the plan whose document has this text. Raises UnreadablePlan."""
     try:
-        return _read(document, read_query)
+        return _read(document_in(text), read_query)
     except UnreadablePlan:
         raise
     except RecursionError as error:
         raise UnreadablePlan("an expression of the plan is nested too deeply") from error
     except _UNEXPECTED as error:
         raise UnreadablePlan(f"the plan has an unexpected form: {type(error).__name__}") from error
+
+
+_SHORT = 4_000
+"""Bytes. Longer plans are not cached: senders must not decide how much memory is used."""
+
+_remembered = lru_cache(maxsize=512)(read_document)
+"""Most queries are executed again and again: by each batch of a stream, each run of a job."""
 
 
 def _read(document: Document, read_query: ReadQuery) -> PlanLineage:

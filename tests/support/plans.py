@@ -68,8 +68,8 @@ def files(path: str) -> Json:
 
 
 def facet(document: object) -> PlanFacet:
-    """Return the facet with a document, or with its text."""
-    text = document if isinstance(document, str) else json.dumps(document)
+    """Return the facet with a document, which is written as the jar does, or with its text."""
+    text = document if isinstance(document, str) else json.dumps(document, separators=(",", ":"))
     packed_plan = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
     return PlanFacet(format=1, plan=packed_plan)
 

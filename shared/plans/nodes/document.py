@@ -8,6 +8,7 @@ lineage facet 1-2-0, and OPAQUE.
 """
 
 import base64
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -52,21 +53,43 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 _decode = msgspec.json.Decoder(Document).decode
 
 
-def unpack(facet: PlanFacet) -> Document:
-    """The document in a facet that has one. Raises UnreadablePlan."""
+def unpack(facet: PlanFacet) -> bytes:
+    """The text of the document in a facet that has one. Raises UnreadablePlan."""
     if facet.format != FORMAT:
         raise UnreadablePlan(f"the plan has format {facet.format}, and this version reads {FORMAT}")
     try:
         compressed = base64.b64decode(facet.plan or "", validate=True)
         unzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
         text = unzip.decompress(compressed, MAX_BYTES)
-        if unzip.unconsumed_tail:
-            raise UnreadablePlan(f"the plan is larger than {MAX_BYTES:,} bytes")
-        return _decode(text)
-    except (ValueError, zlib.error, msgspec.DecodeError) as error:  # base64 and UTF-8 raise ValueErrors
+    except (ValueError, zlib.error) as error:  # base64 raises ValueErrors
         raise UnreadablePlan(f"the plan is damaged: {error}") from error
-    except RecursionError as error:
-        raise UnreadablePlan("an expression of the plan is nested too deeply") from error
+    if unzip.unconsumed_tail:
+        raise UnreadablePlan(f"the plan is larger than {MAX_BYTES:,} bytes")
+    return text
+
+
+_ID = re.compile(rb'"x":\[\d+,\d+\]')
+_JVMS = re.compile(rb',"jvm":\["[\w",-]*"\]\}\Z')
+
+
+def renumbered(text: bytes) -> bytes:
+    """A document with other expression ids: numbered from the start, without their JVMs. So those of two executions of
+    one query are equal. The document of a recursive query, where ids stand in another field too, is returned as it is.
+    """
+    if b'"outputAttrIds"' in text:
+        return text
+    ids: dict[bytes, bytes] = {}
+    return _ID.sub(lambda match: ids.setdefault(match[0], b'"x":[%d,0]' % len(ids)), _JVMS.sub(b"}", text))
+
+
+def document_in(text: bytes) -> Document:
+    """The document with this text. Raises UnreadablePlan, or RecursionError for an expression that is nested too deeply
+    for the decoder.
+    """
+    try:
+        return _decode(text)
+    except (ValueError, msgspec.DecodeError) as error:  # UTF-8 raises ValueErrors
+        raise UnreadablePlan(f"the plan is damaged: {error}") from error
 
 
 def kind(node: object) -> str:

@@ -462,3 +462,31 @@ BOMB = base64.b64encode(gzip.compress(b" " * (MAX_BYTES + 1), mtime=0)).decode()
 def test_an_invalid_plan_raises_unreadable_plan_with_the_problem(broken: PlanFacet, problem: str) -> None:
     with pytest.raises(UnreadablePlan, match=problem):
         read_plan(broken)
+
+
+def _executed(first_id: int, jvm: str) -> PlanLineage:
+    """The lineage of one query, which adds two columns, with ids from this one on."""
+    a, b = column(first_id, "a"), column(first_id + 1, "b")
+    plans = PlanBuilder()
+    query = plans.project(plans.table("file:/in", a, b), a, alias(first_id + 2, "total", call("Add", a, b)))
+    return _read({**plans.writing(query), "jvm": [jvm]})
+
+
+def test_a_query_that_is_executed_again_is_not_read_again() -> None:
+    lineage = _executed(1, "66bff259-fd5a-469e-84e5-427d7ca17364")
+    assert edges_of(lineage.outputs[0]) == {"a>a", "a>total", "b>total"}
+    assert _executed(1_001, "0c2d6a44-31c9-4b0e-9f0d-0f3f8d2f5a10") is lineage
+
+
+def test_ids_of_two_jvms_are_different_columns() -> None:
+    ours, theirs = column(1, "a"), {**column(1, "b"), "x": [1, 1]}
+    plans = PlanBuilder()
+    lineage = _read(plans.writing(plans.project(plans.table("file:/in", ours, theirs), alias(2, "out", theirs))))
+    assert edges_of(lineage.outputs[0]) == {"b>out"}
+
+
+def test_a_text_that_looks_like_an_id_stays_as_it_is() -> None:
+    name = '"x":[5,0]'
+    plans = PlanBuilder()
+    lineage = _read(plans.writing(plans.project(plans.table("file:/in", column(5, name)), column(5, name))))
+    assert edges_of(lineage.outputs[0]) == {f"{name}>{name}"}
