@@ -11,6 +11,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from rich.console import Console
@@ -118,6 +119,12 @@ def sources() -> dict[str, str]:
     return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
+@cache
+def repository() -> Mapping[str, Tally]:
+    """Return the tally of each room of the repository as it was at the first call."""
+    return tallies(sources())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table, or the places in the rooms that are named; return 0."""
     parser = argparse.ArgumentParser(
@@ -126,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("room", nargs="*", help="list each place of these rooms (`shared/atlas`)")
     parser.add_argument("--most", type=int, default=20, metavar="N", help="names to list (default 20)")
     options = parser.parse_args(arguments)
-    rooms = tallies(sources())
+    rooms = repository()
     if unknown := set(options.room) - set(rooms):
         parser.error(f"no room {', '.join(sorted(unknown))}: there are {', '.join(rooms)}")
     console = Console(soft_wrap=True, highlight=False)

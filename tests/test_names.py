@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.names import ROOT, Tally, bindings, main, room_of, says_nothing, sources, tallies, violations
+from tests.names import ROOT, Tally, bindings, main, repository, room_of, says_nothing, tallies, violations
 
 SOURCE = "\n".join([*(f"noun_{number} = {number}" for number in range(18)), "each = 1", "found = 2"])
 
 
 def test_each_room_keeps_to_the_limit() -> None:
-    rooms = tallies(sources())
+    rooms = repository()
     assert rooms["shared/atlas"].names > 100
     assert violations(rooms) == []
 
@@ -91,7 +91,7 @@ def test_the_command_prints_the_table_and_the_most_frequent_names(capsys: pytest
 
 
 def test_the_command_prints_the_places_in_a_room(capsys: pytest.CaptureFixture[str]) -> None:
-    room = next(room for room, tally in tallies(sources()).items() if tally.empty)
+    room = next(room for room, tally in repository().items() if tally.empty)
     assert main([room]) == 0
     path, line, name = capsys.readouterr().out.splitlines()[0].split(":")
     assert name.strip() in (ROOT / path).read_text().splitlines()[int(line) - 1]
