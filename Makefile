@@ -8,8 +8,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 PROOFS := tests/shared/end_to_end tests/lake tests/test_bench.py tests/e2e/test_demo.py \
   tests/e2e/test_platforms.py tests/e2e/test_slow_receiver.py tests/e2e/test_dbt_beside_a_notebook.py \
-  tests/shared/publishing/test_unchanged_jobs.py tests/shared/governance tests/e2e/test_import_dbt.py \
-  tests/throughline/models
+  tests/shared/publishing/test_unchanged_jobs.py tests/shared/governance tests/faults/test_watching.py \
+  tests/e2e/test_import_dbt.py tests/throughline/models
 # Two more than cores: many tests wait for worlds and timers.
 WORKERS ?= 4
 # Hundreds of test processes start: all but the first read compiled modules, also where the machine forbids to keep them.

@@ -39,16 +39,18 @@ def test_without_faults_no_content_leaves_twice() -> None:
         assert set(end_state.met) == {"well"}
 
 
-@pytest.mark.parametrize("kind", ["death before", "death after", "after", "before", "late", "race"])
-def test_a_fault_at_any_one_call_loses_no_run(kind: str) -> None:
-    """Repeat the same history, each time with a fault at another call, of every ninth one."""
+@pytest.mark.parametrize(
+    ("first", "kind"), [*enumerate(["death before", "death after", "after", "before", "late", "race"], start=1)]
+)
+def test_a_fault_at_any_one_call_loses_no_run(first: int, kind: str) -> None:
+    """Repeat the same history, each time with a fault at another call, of every eighteenth one: each kind at others."""
     fault_count = 0
-    for number in range(1, simulate(CALM).calls + 1, 9):
+    for number in range(3 * first, simulate(CALM).calls + 1, 18):
         plan = replace(CALM, at=(number, kind))
         end_state = simulate(plan)
         fault_count += end_state.met[kind]
         assert differences(end_state, plan) == [], f"call {number}"
-    assert fault_count > 5
+    assert fault_count > 3
 
 
 class MarksAfterCommit(MemoryStorage):

@@ -17,7 +17,7 @@ from tests.faults.hunt import differences, scenario_of, simulate, simulate_event
 from tests.faults.scheduler import Scheduler
 from tests.faults.simulation import Scenario, Simulation
 
-SHARE = 45
+SHARE = 30
 """Histories by each way of delivery that every test run simulates."""
 
 
