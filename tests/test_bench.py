@@ -45,7 +45,7 @@ TINY = Sizes(
     call_processes=20,
     import_rounds=1,
     start_rounds=1,
-    start_commands=2,
+    start_commands=1,
     chain_rounds=1,
     chain_events=12,
     plan_jar_blocks=2,
@@ -124,7 +124,7 @@ def test_another_commit_is_measured_beside_this_tree(
 ) -> None:
     """In the whole local world too with `--proofs` only."""
     modes = ["process", "world"] if request.config.getoption("--proofs") else ["process"]
-    assert beside.main(["HEAD", "--rounds", "1", "--events", "12", "--modes", *modes]) == 0
+    assert beside.main(["HEAD", "--rounds", "1", "--events", "12", "--calls", "20", "--modes", *modes]) == 0
     output = capsys.readouterr().out
     for row in ("events a second", "ms an event: azurite", "ms an event: functions", "all processes", "limit: events"):
         lines = [line for line in output.splitlines() if row in line]

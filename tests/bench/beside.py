@@ -42,8 +42,6 @@ _OURS = "functions"
 _INSTALLED = ("azurite", "v1runtime")
 _PAYLOAD = os.urandom(900)
 """As large as a captured event is when it is packed, on average."""
-_CALLS = 200
-_WARM_UP = 40
 _PATIENT = StorageRetryPolicy(tries=4, connect=5, read=30)
 
 
@@ -68,11 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("commit", help="the other side, since 24 November 2026")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--events", type=int, default=300, help="of a round")
+    parser.add_argument("--calls", type=int, default=200, help="of each kind to Azurite, for the limit")
     parser.add_argument("--modes", nargs="+", choices=list(_MODES), default=list(_MODES))
     options = parser.parse_args(arguments)
     console = Console(highlight=False, width=120)
     try:
-        calls = _azurite_calls()
+        calls = _azurite_calls(options.calls)
         with _tree(options.commit) as other:
             for mode in options.modes:
                 rounds: list[tuple[Round, Round]] = []
@@ -160,7 +159,7 @@ def _limit(measured: Round, azurite_calls: Mapping[str, float]) -> dict[str, flo
     return {**others, "azurite": azurite}
 
 
-def _azurite_calls() -> dict[str, float]:
+def _azurite_calls(number: int) -> dict[str, float]:
     """Azurite's CPU ms for each kind of call of receiver and host; a listing, which grows with its blobs, is none."""
     names, messages = count(), list[Any]()
     with tempfile.TemporaryDirectory() as folder, Azurite(location=Path(folder)) as azurite:
@@ -180,13 +179,13 @@ def _azurite_calls() -> dict[str, float]:
             "delete message": lambda: host.delete_message(QUEUE, messages.pop()),
         }
         for name in ("put blob", "insert row", "get blob", "put message"):
-            for _ in range(_WARM_UP):
+            for _ in range(number // 5):
                 calls[name]()
-        return {name: _cpu_of(call) for name, call in calls.items()}
+        return {name: _cpu_of(call, number) for name, call in calls.items()}
 
 
-def _cpu_of(call: Callable[[], object]) -> float:
-    """Azurite's milliseconds for a call."""
+def _cpu_of(call: Callable[[], object], number: int) -> float:
+    """Azurite's milliseconds for a call, on average of this many."""
 
     def seconds() -> float:
         return sum(
@@ -196,9 +195,9 @@ def _cpu_of(call: Callable[[], object]) -> float:
         )
 
     began = seconds()
-    for _ in range(_CALLS):
+    for _ in range(number):
         call()
-    return 1000 * (seconds() - began) / _CALLS
+    return 1000 * (seconds() - began) / number
 
 
 if __name__ == "__main__":
