@@ -13,7 +13,8 @@ from datetime import datetime
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from operator import attrgetter
-from typing import Any
+
+import msgspec
 
 from shared.lineage.document import NOT_SET, Edge, Flow, Kind, LineageDocument
 from shared.lineage.graph import (
@@ -172,19 +173,32 @@ def origins_of(index: LineageIndex, column: int, depth: int) -> Origin:
     return grown(column, None, depth)
 
 
-def origin_document(document: LineageDocument, origin: Origin) -> dict[str, Any]:
-    """The tree for JSON. `kind`, `expression` and `process` say how the value reaches the column below."""
+class OriginTree(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A column with those that its values come from. `kind`, `expression` and `process`: how its value reaches the
+    column below; `remark`: what ends the way here, or is not known.
+    """
+
+    dataset: str
+    column: str
+    kind: str | None
+    expression: str
+    process: str | None
+    remark: str
+    origins: tuple["OriginTree", ...]
+
+
+def origin_document(document: LineageDocument, origin: Origin) -> OriginTree:
+    """The tree by names, for JSON."""
     column, edge = document.columns[origin.column], origin.edge
-    process = document.processes[edge.process].qualified_name if edge else None
-    return {
-        "dataset": document.datasets[column.dataset].qualified_name,
-        "column": column.name,
-        "kind": edge.kind.value if edge else None,
-        "expression": edge.description if edge else "",
-        "process": process,
-        "remark": origin.remark,
-        "origins": [origin_document(document, source) for source in origin.origins],
-    }
+    return OriginTree(
+        dataset=document.datasets[column.dataset].qualified_name,
+        column=column.name,
+        kind=edge.kind.value if edge else None,
+        expression=edge.description if edge else "",
+        process=document.processes[edge.process].qualified_name if edge else None,
+        remark=origin.remark,
+        origins=tuple(origin_document(document, source) for source in origin.origins),
+    )
 
 
 _Entered = Mapping[int, Edge | Flow | None]
@@ -261,21 +275,20 @@ def flows_between(graph: LineageGraph, start: int, end: int) -> tuple[Flow, ...]
 
 
 Names = tuple[str, ...]
-"""What identifies one object: a qualified name, with a column, or a process with both ends and the kind of an edge."""
+"""What identifies one object."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Objects of one kind that only the later document has (`added`), and only the earlier one (`removed`); sorted."""
 
     added: tuple[Names, ...]
     removed: tuple[Names, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Differences:
-    """Those of two documents, for what was valid when each was made. A column counts with its type, an edge with its
-    kind: a change of these is one removed and one added.
+class Differences(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Those of two documents, for what was valid when each was made. The names of a column are data set, column and
+    type; of a flow process, data set read and data set written; of an edge process, data set and column read, data set
+    and column written, and kind: a change of type or kind is one removed and one added.
     """
 
     datasets: Difference

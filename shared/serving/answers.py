@@ -3,20 +3,30 @@ column with an empty name stands for all rows.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
-from typing import TypeVar
+from functools import partial
+from typing import Generic, TypeVar
 
 import msgspec
-from msgspec import to_builtins
 
-from shared.lineage.document import Edge
+from shared.lineage.document import Edge, Flow
 from shared.lineage.graph import AmbiguousNameError, UnknownNameError, Way
-from shared.lineage.questions import dependents, differences, edges_between, flows_between, origin_document, origins_of
+from shared.lineage.questions import (
+    Dependent,
+    OriginTree,
+    dependents,
+    edges_between,
+    flows_between,
+    origin_document,
+    origins_of,
+)
+from shared.lineage.search_index import Found as Match
 from shared.serving.requests import bad_request, not_found
 from shared.serving.view import LineageView
 
 _Item = TypeVar("_Item")
+_Fact = TypeVar("_Fact")
 
 
 class _Value(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -47,25 +57,11 @@ class Found(_Value, frozen=True):
     owner: str
 
 
-class FoundPage(_Value, frozen=True):
-    """Results, the best first, and how many there are in all."""
+class Page(_Value, Generic[_Item], frozen=True):
+    """Results, those that answer best or are nearest first, and how many there are in all."""
 
     total: int
-    results: tuple[Found, ...]
-
-
-class OriginTree(_Value, frozen=True):
-    """A column with those that its values come from. `kind`, `expression` and `process`: how its value reaches the
-    column below; `remark`: what ends the way here, or is not known.
-    """
-
-    dataset: str
-    column: str
-    kind: str | None
-    expression: str
-    process: str | None
-    remark: str
-    origins: tuple["OriginTree", ...]
+    results: tuple[_Item, ...]
 
 
 class Affected(_Value, frozen=True):
@@ -79,13 +75,6 @@ class Affected(_Value, frozen=True):
     processes: tuple[str, ...]
 
 
-class Impact(_Value, frozen=True):
-    """What depends on the subject, the nearest first, and how many data sets do in all."""
-
-    total: int
-    results: tuple[Affected, ...]
-
-
 class Neighbour(_Value, frozen=True):
     """A data set, or a column of it (None: the data set), and how many steps it is away."""
 
@@ -94,13 +83,6 @@ class Neighbour(_Value, frozen=True):
     owner: str
     column: str | None
     distance: int
-
-
-class Neighbours(_Value, frozen=True):
-    """Data sets or columns on one side of the subject, the nearest first, and how many there are in all."""
-
-    total: int
-    results: tuple[Neighbour, ...]
 
 
 class CoveredDataset(_Value, frozen=True):
@@ -135,41 +117,8 @@ class Step(_Value, frozen=True):
     expression: str
 
 
-class Steps(_Value, frozen=True):
-    """Steps, and how many there are in all."""
-
-    total: int
-    results: tuple[Step, ...]
-
-
-class Changed(_Value, frozen=True):
-    """Objects of one kind by their names: added and removed."""
-
-    added: tuple[tuple[str, ...], ...]
-    removed: tuple[tuple[str, ...], ...]
-
-
-class Comparison(_Value, frozen=True):
-    """What changed between two days. The names of a column are data set, column and type; of a flow process, data set
-    read and data set written; of an edge process, data set and column read, data set and column written, and kind.
-    """
-
-    datasets: Changed
-    columns: Changed
-    processes: Changed
-    flows: Changed
-    edges: Changed
-
-
-class Columns(_Value, frozen=True):
-    """Columns, and how many there are in all."""
-
-    total: int
-    results: tuple[ColumnName, ...]
-
-
-def _page(items: Sequence[_Item], limit: int, offset: int) -> Sequence[_Item]:
-    return items[offset : offset + limit]
+def _page(items: Sequence[_Fact], limit: int, offset: int, shown: Callable[[_Fact], _Item]) -> Page[_Item]:
+    return Page(total=len(items), results=tuple(map(shown, items[offset : offset + limit])))
 
 
 def dataset_number(view: LineageView, text: str) -> int:
@@ -190,56 +139,54 @@ def column_number(view: LineageView, dataset: int, column: str) -> int:
         raise not_found(str(error)) from error
 
 
-def search(view: LineageView, text: str, limit: int, offset: int) -> FoundPage:
+def search(view: LineageView, text: str, limit: int, offset: int) -> Page[Found]:
     """Data sets and columns whose names fit."""
-    every = view.search.find(text, limit=None)
     document = view.document
-    return FoundPage(
-        total=len(every),
-        results=tuple(
-            Found(
-                dataset=document.datasets[match.dataset].qualified_name,
-                type=document.datasets[match.dataset].type,
-                column=None if match.column is None else document.columns[match.column].name,
-                tags=document.datasets[match.dataset].tags if match.column is None else view.tags.get(match.column, ()),
-                owner=document.datasets[match.dataset].owner,
-            )
-            for match in _page(every, limit, offset)
-        ),
-    )
+
+    def shown(match: Match) -> Found:
+        dataset = document.datasets[match.dataset]
+        return Found(
+            dataset=dataset.qualified_name,
+            type=dataset.type,
+            column=None if match.column is None else document.columns[match.column].name,
+            tags=dataset.tags if match.column is None else view.tags.get(match.column, ()),
+            owner=dataset.owner,
+        )
+
+    return _page(view.search.find(text, limit=None), limit, offset, shown)
 
 
 def explain(view: LineageView, dataset: str, column: str, depth: int) -> OriginTree:
     """Where a column comes from."""
     number = column_number(view, dataset_number(view, dataset), column)
-    tree = origin_document(view.document, origins_of(view, number, depth))
-    return msgspec.convert(tree, OriginTree)
+    return origin_document(view.document, origins_of(view, number, depth))
 
 
-def impact(view: LineageView, dataset: str, column: str | None, limit: int, offset: int, *, conditions: bool) -> Impact:
+def impact(
+    view: LineageView, dataset: str, column: str | None, limit: int, offset: int, *, conditions: bool
+) -> Page[Affected]:
     """What depends on a data set or a column."""
     document, number = view.document, dataset_number(view, dataset)
     start = None if column is None else column_number(view, number, column)
+
+    def shown(match: Dependent) -> Affected:
+        affected = document.datasets[match.dataset]
+        return Affected(
+            dataset=affected.qualified_name,
+            type=affected.type,
+            owner=affected.owner,
+            columns=tuple(document.columns[end].name for end in match.columns),
+            distance=match.distance,
+            processes=tuple(document.processes[process].qualified_name for process in match.processes),
+        )
+
     every = dependents(view.graph(conditions=conditions), dataset=number, column=start)
-    return Impact(
-        total=len(every),
-        results=tuple(
-            Affected(
-                dataset=document.datasets[match.dataset].qualified_name,
-                type=document.datasets[match.dataset].type,
-                owner=document.datasets[match.dataset].owner,
-                columns=tuple(document.columns[end].name for end in match.columns),
-                distance=match.distance,
-                processes=tuple(document.processes[process].qualified_name for process in match.processes),
-            )
-            for match in _page(every, limit, offset)
-        ),
-    )
+    return _page(every, limit, offset, shown)
 
 
 def neighbours(
     view: LineageView, dataset: str, column: str | None, limit: int, offset: int, *, way: Way, depth: int
-) -> Neighbours:
+) -> Page[Neighbour]:
     """What a data set or a column is made of (`way` upstream), or what is made of it, at most `depth` steps away."""
     document, graph, number = view.document, view.graph(), dataset_number(view, dataset)
     if column is None:
@@ -248,7 +195,8 @@ def neighbours(
         reached = graph.columns([column_number(view, number, column)], way, depth=depth)
     every = sorted((distance, node) for node, distance in reached.distance.items() if distance)
 
-    def neighbour(distance: int, node: int) -> Neighbour:
+    def shown(end: tuple[int, int]) -> Neighbour:
+        distance, node = end
         fact = document.datasets[node if column is None else document.columns[node].dataset]
         return Neighbour(
             dataset=fact.qualified_name,
@@ -258,7 +206,7 @@ def neighbours(
             distance=distance,
         )
 
-    return Neighbours(total=len(every), results=tuple(neighbour(*end) for end in _page(every, limit, offset)))
+    return _page(every, limit, offset, shown)
 
 
 def coverage(view: LineageView, dataset: str | None, limit: int, offset: int) -> Coverage:
@@ -281,7 +229,7 @@ def coverage(view: LineageView, dataset: str | None, limit: int, offset: int) ->
         columns=sum(covered.columns for covered in every if covered.written),
         unknown=sum(covered.unknown for covered in every if covered.written),
         total=len(every),
-        results=tuple(_page(every, limit, offset)),
+        results=tuple(every[offset : offset + limit]),
     )
 
 
@@ -294,7 +242,7 @@ def ways(
     *,
     source_column: str | None,
     target_column: str | None,
-) -> Steps:
+) -> Page[Step]:
     """All ways from one data set or column to another."""
     start, end = dataset_number(view, source), dataset_number(view, target)
     if (source_column is None) != (target_column is None):
@@ -303,50 +251,42 @@ def ways(
         ends = column_number(view, start, source_column), column_number(view, end, target_column)
         return _steps(view, edges_between(view.graph(), *ends), limit, offset)
     document = view.document
-    flows = flows_between(view.graph(), start, end)
-    steps = (
-        Step(
+
+    def shown(flow: Flow) -> Step:
+        return Step(
             process=document.processes[flow.process].qualified_name,
             source=ColumnName(dataset=document.datasets[flow.input].qualified_name, column=""),
             target=ColumnName(dataset=document.datasets[flow.output].qualified_name, column=""),
             kind="",
             expression="",
         )
-        for flow in _page(flows, limit, offset)
-    )
-    return Steps(total=len(flows), results=tuple(steps))
+
+    return _page(flows_between(view.graph(), start, end), limit, offset, shown)
 
 
-def masks(view: LineageView, limit: int, offset: int) -> Steps:
+def masks(view: LineageView, limit: int, offset: int) -> Page[Step]:
     """The edges that let only a mask of the value arrive."""
     graph = view.graph()
     edges = [edge for number in graph.edges if (edge := view.document.edges[number]).masked]
     return _steps(view, edges, limit, offset)
 
 
-def unknown(view: LineageView, limit: int, offset: int) -> Columns:
+def unknown(view: LineageView, limit: int, offset: int) -> Page[ColumnName]:
     """The columns whose source is not known."""
-    numbers = _page(sorted(view.unknown), limit, offset)
-    return Columns(total=len(view.unknown), results=tuple(_column(view, number) for number in numbers))
+    return _page(sorted(view.unknown), limit, offset, partial(_column, view))
 
 
-def compare(first_view: LineageView, next_view: LineageView) -> Comparison:
-    """What changed from one document to another."""
-    return msgspec.convert(to_builtins(differences(first_view.document, next_view.document)), Comparison)
-
-
-def _steps(view: LineageView, edges: Sequence[Edge], limit: int, offset: int) -> Steps:
-    steps = (
-        Step(
+def _steps(view: LineageView, edges: Sequence[Edge], limit: int, offset: int) -> Page[Step]:
+    def shown(edge: Edge) -> Step:
+        return Step(
             process=view.document.processes[edge.process].qualified_name,
             source=_column(view, edge.input),
             target=_column(view, edge.output),
             kind=edge.kind.value,
             expression=edge.description,
         )
-        for edge in _page(edges, limit, offset)
-    )
-    return Steps(total=len(edges), results=tuple(steps))
+
+    return _page(edges, limit, offset, shown)
 
 
 def _column(view: LineageView, number: int) -> ColumnName:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from shared.lineage.questions import Differences, differences
 from shared.serving import answers
 from shared.serving.marquez import namespace_of
 from shared.serving.requests import AS_OF, COMPARE_WITH, Parameter, RefusedRequestError, Request, Response, not_found
@@ -34,7 +35,7 @@ def openapi() -> bytes:
     """As JSON, OpenAPI 3.1."""
     operations = [(route.path, route.meaning, (*route.parameters, AS_OF), route.answer) for route in ROUTES]
     operations.append((DAYS, "The days that `as_of` knows", (), answers.Days))
-    operations.append((COMPARE, "What changed between two days", COMPARED, answers.Comparison))
+    operations.append((COMPARE, "What changed between two days", COMPARED, Differences))
     types = [Error, *(answer for *_, answer in operations)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     failure = schemas[0]
@@ -184,7 +185,7 @@ class LineageService:
         problem = earlier_view.problem or later_view.problem
         if is_known(request, etag := self._etag(f"{earlier_view.name} {later_view.name}")):
             return self._unchanged(etag, problem)
-        return self._json(answers.compare(earlier_view, later_view), etag, problem)
+        return self._json(differences(earlier_view.document, later_view.document), etag, problem)
 
     def _etag(self, name: str) -> str:
         """Stands for a document and this code. With the address, which has the parameters, it stands for an answer."""
