@@ -4,8 +4,8 @@ definitions and glossary terms, then attach in batches, then remove.
 The classifications that others set in the catalog are read if a rules file asks for them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import groupby
 
@@ -36,8 +36,8 @@ class ClassificationPlan:
     - `tags`: the classifications of others that the rules ask about.
     """
 
-    propagations: Mapping[str, TagPropagation]
-    file: str = ""
+    file: str
+    propagations: Mapping[str, TagPropagation] = field(default_factory=dict)
     attach: Mapping[Mark, str] = field(default_factory=dict)
     detach: Mapping[Mark, str] = field(default_factory=dict)
     joined: tuple[Mark, ...] = ()
@@ -110,30 +110,54 @@ def plan(
         keys = {mark.key for mark in (*wanted_marks, *file_marks) if mark.kind is kind}
         keys |= {dataset for mark, dataset in wanted_marks.items() if mark.kind is kind}
         classified[kind] = port.classified(sorted(keys)) if keys else {}
+    may_attach = {
+        mark: onto_scanned or _is_placed(classified[mark.kind], dataset) for mark, dataset in wanted_marks.items()
+    }
+    planned_marks = plan_of_marks(rules.file, may_attach, own_marks, classified, uncertain=unknown)
+    return replace(planned_marks, propagations=propagations, tags=tags)
+
+
+def plan_of_marks(
+    file: str,
+    may_attach: Mapping[Mark, bool],
+    own_marks: Attached,
+    classified: Mapping[AttachedKind, Mapping[AssetKey, Classified]],
+    *,
+    uncertain: Collection[Mark] = (),
+    new: Collection[Mark] = (),
+) -> ClassificationPlan:
+    """Compare the marks that a file gives with what the catalog has. `may_attach`: these marks, and whether each may be
+    attached: not onto what a scan found; `uncertain`: those that the file may give; `new`: those of entities that are
+    created before.
+    """
+    file_marks = {mark for mark, files in own_marks.items() if file in files}
     attach: dict[Mark, str] = {}
     not_attached: dict[str, list[Mark]] = {"scanned": [], "absent": [], "others": [], "joined": []}
-    for mark, dataset in sorted(wanted_marks.items()):
+    for mark, is_open in sorted(may_attach.items()):
         entity = classified[mark.kind].get(mark.key)
-        if entity is None:
+        if entity is None and mark not in new:
             not_attached["absent"].append(mark)
-        elif mark.name in entity.names:
+        elif entity and mark.name in entity.names:
             if mark not in file_marks:
                 not_attached["joined" if mark in own_marks else "others"].append(mark)
-        elif onto_scanned or _is_placed(classified[mark.kind], dataset):
-            attach[mark] = entity.guid
+        elif is_open:
+            attach[mark] = entity.guid if entity else ""
         else:
             not_attached["scanned"].append(mark)
-    uncertain = sorted(mark for mark in file_marks if mark in unknown and mark not in wanted_marks)
-    detach, left = taken_away(file_marks - wanted_marks.keys() - unknown, own_marks, classified)
+    outdated = file_marks - may_attach.keys()
+    ended = sorted(outdated.difference(uncertain))
+    shared_marks = tuple(mark for mark in ended if len(own_marks[mark]) > 1)
+    entities = {mark: classified[mark.kind].get(mark.key) for mark in ended if len(own_marks[mark]) == 1}
     return ClassificationPlan(
-        propagations=propagations,
-        file=rules.file,
+        file=file,
         attach=attach,
-        detach=detach,
-        kept=tuple(uncertain),
-        left=left,
-        tags=tags,
-        **{name: tuple(marks) for name, marks in not_attached.items()},
+        detach={mark: entity.guid if entity and mark.name in entity.names else "" for mark, entity in entities.items()},
+        kept=tuple(sorted(outdated.intersection(uncertain))),
+        left=shared_marks,
+        joined=tuple(not_attached["joined"]),
+        scanned=tuple(not_attached["scanned"]),
+        absent=tuple(not_attached["absent"]),
+        others=tuple(not_attached["others"]),
     )
 
 
@@ -173,23 +197,6 @@ def _termed(document: LineageDocument, term: Term) -> Iterator[tuple[AssetKey, A
 def _is_placed(classified: Mapping[AssetKey, Classified], dataset: AssetKey) -> bool:
     entity = classified.get(dataset)
     return entity is not None and entity.placed
-
-
-def taken_away(
-    outdated: Iterable[Mark], own_marks: Attached, classified: Mapping[AttachedKind, Mapping[AssetKey, Classified]]
-) -> tuple[dict[Mark, str], tuple[Mark, ...]]:
-    """Of the marks that a file gives no longer: those to be removed, with the guids of the entities that have them, and
-    those that another file still gives.
-    """
-    detach: dict[Mark, str] = {}
-    left: list[Mark] = []
-    for mark in sorted(outdated):
-        entity = classified[mark.kind].get(mark.key)
-        if len(own_marks[mark]) > 1:
-            left.append(mark)
-        else:
-            detach[mark] = entity.guid if entity and mark.name in entity.names else ""
-    return detach, tuple(left)
 
 
 def definitions(rules: Rules) -> Iterable[tuple[str, str]]:

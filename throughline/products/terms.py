@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shared.atlas.columns import column_name, column_rule
 from shared.catalog.port import Terms
 from shared.classifying.attached import Attached, AttachedKind, Mark, attached
-from shared.classifying.planning import ClassificationPlan, lacking_terms, taken_away
+from shared.classifying.planning import ClassificationPlan, lacking_terms, plan_of_marks
 from shared.errors import Misconfigured
 from shared.governance.rules import Rules, Selector, Term
 from shared.records.asset_record import AssetRecord
@@ -81,35 +81,14 @@ def _planned(
     *,
     onto_scanned: bool,
 ) -> ClassificationPlan:
-    pairs = [(mark, record) for promised in promises for mark, record in _marks(promised, records)]
-    file_marks = {mark for mark, files in own_marks.items() if file in files and mark.kind is AttachedKind.TERM}
-    keys = {mark.key for mark, _ in pairs} | {mark.key for mark in file_marks}
-    classified = port.classified(sorted(keys)) if keys else {}
-    attach: dict[Mark, str] = {}
-    marks_by_state: dict[str, list[Mark]] = {"joined": [], "others": [], "scanned": [], "absent": []}
-    for mark, record in sorted(pairs, key=lambda pair: pair[0]):
-        entity = classified.get(mark.key)
-        if entity is not None and mark.name in entity.names:
-            if mark not in file_marks:
-                marks_by_state["joined" if mark in own_marks else "others"].append(mark)
-        elif record.scanned and not onto_scanned:
-            marks_by_state["scanned"].append(mark)
-        elif entity is not None or not record.guid:  # what is created first has it then
-            attach[mark] = entity.guid if entity else ""
-        else:
-            marks_by_state["absent"].append(mark)
-    outdated = file_marks - {mark for mark, _ in pairs}
-    detach, still_given = taken_away(outdated, own_marks, {AttachedKind.TERM: classified})
-    return ClassificationPlan(
-        propagations={},
-        file=file,
-        attach=attach,
-        detach=detach,
-        left=still_given,
-        joined=tuple(marks_by_state["joined"]),
-        others=tuple(marks_by_state["others"]),
-        scanned=tuple(marks_by_state["scanned"]),
-        absent=tuple(marks_by_state["absent"]),
+    records_by_mark = {mark: record for promised in promises for mark, record in _marks(promised, records)}
+    keys = {mark.key for mark in records_by_mark} | {mark.key for mark, files in own_marks.items() if file in files}
+    return plan_of_marks(
+        file,
+        {mark: onto_scanned or not record.scanned for mark, record in records_by_mark.items()},
+        own_marks,
+        {AttachedKind.TERM: port.classified(sorted(keys)) if keys else {}},
+        new=[mark for mark, record in records_by_mark.items() if not record.guid],
     )
 
 
