@@ -1,11 +1,12 @@
 """Files and folders that a command writes: one sentence where it may not."""
 
+import gzip
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from throughline.cli.ui.console import fail
+from throughline.cli.ui.console import counted, fail, out
 
 
 @contextmanager
@@ -18,6 +19,18 @@ def writing(place: Path | str, *, code: int = 2) -> Iterator[None]:
         yield
     except OSError as error:
         fail(f"{place} can't be written: {error.strerror or error}. Name another path", code=code)
+
+
+def save_events(raws: Iterable[bytes], path: Path) -> None:
+    """Write events as JSON lines, gzipped if the name ends in .gz, and report how many. Ends the command where the file
+    can't be written.
+    """
+    saved = 0
+    with writing(path), path.open("wb") if path.suffix != ".gz" else gzip.open(path, "wb") as file:
+        for raw in raws:
+            file.write(raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n")
+            saved += 1
+    out.print(f"{counted(saved, 'event')} saved to {path}", markup=False)
 
 
 def refuse_unwritable(folder: Path, todo: str) -> None:

@@ -1,6 +1,5 @@
 """`throughline import dbt`: a project's files as events, without OpenLineage's wrapper `dbt-ol`."""
 
-import gzip
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from throughline.cli.context.target import HOME, Home, parts_if_any
 from throughline.cli.records.event_files import EventFound
 from throughline.cli.ui.console import counted, listed, note, out, plain, tracked
 from throughline.cli.ui.options import Key, ListLimit
-from throughline.cli.ui.writing import writing
+from throughline.cli.ui.writing import save_events
 from throughline.dbt.artifacts import read_project
 from throughline.dbt.connection import namespace_of
 from throughline.dbt.events import LISTENER, JobOfProject, jobs_of
@@ -79,7 +78,7 @@ def dbt(
         return
     events = [raw for job in jobs for raw in job.events]
     if save:
-        _save(events, save)
+        save_events(events, save)
     elif events:
         located = (EventFound(place=job.name, raw=raw) for job in jobs for raw in job.events)
         deliver(located, len(events), url=place, key=key)
@@ -132,9 +131,3 @@ def _line(job: JobOfProject) -> str:
 
 def _is_model(job: JobOfProject) -> bool:
     return job.kind not in {_WHOLE, _TEST, _EXPOSURE}
-
-
-def _save(events: Sequence[bytes], path: Path) -> None:
-    with writing(path), gzip.open(path, "wb") if path.suffix == ".gz" else path.open("wb") as file:
-        file.writelines(raw + b"\n" for raw in events)
-    out.print(f"{counted(len(events), 'event')} saved to {path}", markup=False)

@@ -1,7 +1,6 @@
 """`throughline events`: list stored events by job, time or run, and save them to a file."""
 
-import gzip
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,7 +26,7 @@ from throughline.cli.records.runs import (
 from throughline.cli.ui.console import counted, fail, left_out, note, out, print_json, tracked
 from throughline.cli.ui.options import AsJson, ListLimit, Wide
 from throughline.cli.ui.tables import print_table
-from throughline.cli.ui.writing import writing
+from throughline.cli.ui.writing import save_events
 
 
 def events(
@@ -129,15 +128,17 @@ def _show(records: Sequence[EventRecord], *, last: str, wide: bool) -> None:
 
 
 def _save(records: Iterable[EventRecord], path: Path) -> None:
-    """Write events as JSON lines, and report how many; those whose content is damaged are left out."""
-    saved = damaged = 0
-    with writing(path), path.open("wb") if path.suffix != ".gz" else gzip.open(path, "wb") as file:
+    """Save events, those whose content is damaged left out."""
+    damaged = 0
+
+    def raws() -> Iterator[bytes]:
+        nonlocal damaged
         for record in records:
             if record.raw is None:
                 damaged += 1
-                continue
-            file.write(record.raw.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n")
-            saved += 1
-    out.print(f"{counted(saved, 'event')} saved to {path}", markup=False)
+            else:
+                yield record.raw
+
+    save_events(raws(), path)
     if damaged:
         note("left out", f"{counted(damaged, 'event')} with damaged content: `throughline verify` shows which")

@@ -12,7 +12,7 @@ from throughline.cli.records.event_files import EventFound
 from throughline.cli.ui.console import note, out, plain
 from throughline.cli.ui.options import Key
 from throughline.cli.ui.teaching import TeachingApp
-from throughline.cli.ui.writing import writing
+from throughline.cli.ui.writing import save_events
 from throughline.models.events import LinkedRun, link
 from throughline.models.mlflow_server import MlflowError, MlflowServer, connect
 from throughline.models.training import TrainingRun
@@ -66,8 +66,7 @@ def mlflow(
     for name in linked.writes:
         out.print(f"{plain(' '.join(name))} ← {plain(', '.join(' '.join(input_name) for input_name in linked.reads))}")
     if save:
-        with writing(save), save.open("wb") as file:
-            file.writelines(raw + b"\n" for raw in linked.events)
+        save_events(linked.events, save)
     elif not dry_run:
         events = (EventFound(place=training.experiment, raw=raw) for raw in linked.events)
         deliver(events, len(linked.events), url=place, key=key)
