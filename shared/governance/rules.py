@@ -4,7 +4,7 @@ An edge carries no plain value if OpenLineage calls it masked, or if the rules m
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -42,6 +42,24 @@ def matching_datasets(document: LineageDocument, patterns: Iterable[str]) -> fro
     """The numbers of the data sets that match one of the patterns."""
     matches = dataset_matcher(patterns)
     return frozenset(number for number, dataset in enumerate(document.datasets) if matches(dataset))
+
+
+_SHOWN = 5
+"""Data sets that a sentence names."""
+
+
+def dataset_named(document: LineageDocument, names: Sequence[str]) -> tuple[int | None, str]:
+    """The number of the data set by the first of these names that one alone has, also as the end of its name; else a
+    sentence that says why there is none.
+    """
+    for name in names:
+        numbers = matching_datasets(document, [name]) or matching_datasets(document, [f"*.{name}"])
+        if len(numbers) == 1:
+            return next(iter(numbers)), ""
+        if numbers:
+            alike = sorted(document.datasets[number].qualified_name for number in numbers)[:_SHOWN]
+            return None, f"{len(numbers)} data sets are called {name}: {', '.join(alike)}"
+    return None, f"no data set of the lineage is called {' or '.join(names)}"
 
 
 def matching_names(names: Iterable[str], patterns: Iterable[str]) -> tuple[str, ...]:

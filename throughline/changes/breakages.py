@@ -4,20 +4,17 @@ from collections.abc import Iterable, Iterator
 
 from shared.governance.checks.breakage import Breakage, BreakageQuestion, Change, Subject
 from shared.governance.checks.findings import Verdict
-from shared.governance.rules import matching_datasets
+from shared.governance.rules import dataset_named
 from shared.lineage.document import LineageDocument
 from shared.lineage.graph import UnknownNameError, find_column
 from throughline.changes.table_changes import TableChange
-
-_MOST_NAMES = 5
-"""Data sets that a remark names."""
 
 
 def breakages_of(question: BreakageQuestion, changes: Iterable[TableChange]) -> Iterator[Breakage]:
     """What each change breaks. It is not known of a table that the lineage has not, unless its columns stay."""
     document = question.index.document
     for change in changes:
-        dataset, remark = _dataset(document, change.names) if change.names else (None, change.remark)
+        dataset, remark = dataset_named(document, change.names) if change.names else (None, change.remark)
         if dataset is None:
             is_kept = change.change is Change.KEEP
             yield Breakage(
@@ -26,7 +23,7 @@ def breakages_of(question: BreakageQuestion, changes: Iterable[TableChange]) -> 
                 place=change.place,
                 column=change.column,
                 verdict=Verdict.HOLDS if is_kept else Verdict.UNKNOWN,
-                remark="" if is_kept else remark,
+                remark="" if is_kept else f"{remark}. --dbt names models in full" if change.names else remark,
             )
         else:
             yield question.breakage(_subject(document, dataset, change))
@@ -41,17 +38,3 @@ def _subject(document: LineageDocument, dataset: int, change: TableChange) -> Su
             return Subject(dataset=dataset, column=None, change=Change.REWRITE, place=change.place)
         return Subject(dataset=dataset, column=column, change=change.change, place=change.place)
     return Subject(dataset=dataset, column=None, change=change.change, place=change.place)
-
-
-def _dataset(document: LineageDocument, names: tuple[str, ...]) -> tuple[int | None, str]:
-    """The data set by the first name that one alone has; else why there is none."""
-    for name in names:
-        numbers = matching_datasets(document, [name]) or matching_datasets(document, [f"*.{name}"])
-        if len(numbers) == 1:
-            return next(iter(numbers)), ""
-        if numbers:
-            qualified_names = ", ".join(
-                sorted(document.datasets[number].qualified_name for number in numbers)[:_MOST_NAMES]
-            )
-            return None, f"{len(numbers)} data sets are called {name}: {qualified_names}. --dbt names models in full"
-    return None, f"the lineage has no data set called {' or '.join(names)}"

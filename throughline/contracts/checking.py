@@ -16,7 +16,7 @@ from shared.governance.checks.findings import (
     doubt,
     lineage_of,
 )
-from shared.governance.rules import dataset_matcher, matching_datasets
+from shared.governance.rules import dataset_matcher, dataset_named
 from shared.lineage.document import NOT_SET, LineageDocument
 from shared.lineage.graph import LineageGraph, Way
 from shared.model import EXCLUDED
@@ -90,15 +90,9 @@ def _not_run(test: DataTest) -> str:
 
 def _dataset(document: LineageDocument, facts: Facts, table: PromisedTable) -> tuple[int | None, Finding | None]:
     """The data set of a table by the first name that one alone has; else why there is none."""
-    for name in table.names:
-        numbers = matching_datasets(document, [name]) or matching_datasets(document, [f"*.{name}"])
-        if len(numbers) == 1:
-            return next(iter(numbers)), None
-        if numbers:
-            names = ", ".join(sorted(document.datasets[number].qualified_name for number in numbers)[:_SHOWN])
-            return None, doubt(f"{len(numbers)} data sets are called {name}: {names}. {_SAY_WHICH}")
+    number, problem = dataset_named(document, table.names)
     hint = "; a filter leaves out data sets" if facts.excluded else ""
-    return None, doubt(f"no data set of the lineage is called {' or '.join(table.names)}{hint}. {_SAY_WHICH}")
+    return number, doubt(f"{problem}{hint}. {_SAY_WHICH}") if problem else None
 
 
 _SAY_WHICH = "Its custom property `throughlineDataset` can name it"
