@@ -122,47 +122,20 @@ class DatasetFacts:
                     yield FailedTest(numbers[name], test.column, test.name, test.at, test.job, test.severity)
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A quality test whose last result is a failure; `column` is empty for a test of the whole data set."""
-
-    qualified_name: str
-    column: str
-    name: str
-    at: datetime
-    job: str = ""
-    severity: str = ""
-
-
-def with_failures(document: LineageDocument, failures: Iterable[Failure]) -> LineageDocument:
-    """The document with these failed tests; those of data sets that it does not have are left out."""
+def with_facts(
+    document: LineageDocument,
+    *,
+    failed_tests: Iterable[tuple[str, FailedTest]] = (),
+    schema_changes: Iterable[tuple[str, SchemaChange]] = (),
+) -> LineageDocument:
+    """The document with these facts too, each with the qualified name of its data set; those of data sets that it does
+    not have are left out.
+    """
     numbers = {dataset.qualified_name: number for number, dataset in enumerate(document.datasets)}
-    failed_tests = {
-        FailedTest(
-            numbers[failure.qualified_name], failure.column, failure.name, failure.at, failure.job, failure.severity
-        )
-        for failure in failures
-        if failure.qualified_name in numbers
-    }
-    return replace(document, failed_tests=tuple(sorted(failed_tests)))
-
-
-class ColumnChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A column that a run saw `added`, `removed` or `retyped`, with its old and its new type (empty: none)."""
-
-    qualified_name: str
-    column: str
-    change: str
-    time: datetime
-    old_type: str = ""
-    new_type: str = ""
-
-
-def with_schema_changes(document: LineageDocument, changes: Iterable[ColumnChange]) -> LineageDocument:
-    """The document with these changes; those of data sets that it does not have are left out."""
-    numbers = {dataset.qualified_name: number for number, dataset in enumerate(document.datasets)}
-    rows = {
-        SchemaChange(numbers[row.qualified_name], row.column, row.change, row.time, row.old_type, row.new_type)
-        for row in changes
-        if row.qualified_name in numbers
-    }
-    return msgspec.structs.replace(document, schema_changes=tuple(sorted(rows)))
+    tests = {replace(test, dataset=numbers[name]) for name, test in failed_tests if name in numbers}
+    changes = {replace(change, dataset=numbers[name]) for name, change in schema_changes if name in numbers}
+    return replace(
+        document,
+        failed_tests=tuple(sorted(tests.union(document.failed_tests))),
+        schema_changes=tuple(sorted(changes.union(document.schema_changes))),
+    )

@@ -14,7 +14,8 @@ from urllib.parse import urlencode
 import pytest
 
 from shared.canary.hops import canary_run
-from shared.lineage.dataset_facts import ColumnChange, with_schema_changes
+from shared.lineage.dataset_facts import with_facts
+from shared.lineage.document import NOT_SET, SchemaChange
 from shared.serving.view import page
 from tests.support.building import body, dataset, packed
 from tests.support.cli import Parts
@@ -366,14 +367,14 @@ def test_the_slider_is_a_scale_of_time(browser: Browser, files: dict[str, Path])
 
 def test_changes_of_schemas_are_on_the_slider_and_in_the_comparison(browser: Browser, tmp_path: Path) -> None:
     changes = [
-        ColumnChange(qualified_name=CUSTOMERS, column=column, change=change, time=NOON + timedelta(days=8), **types)
+        (CUSTOMERS, SchemaChange(NOT_SET, column, change, NOON + timedelta(days=8), *types))
         for column, change, types in (
-            ("vip", "added", {"new_type": "boolean"}),
-            ("fax", "removed", {"old_type": "string"}),
-            ("customer_id", "retyped", {"old_type": "int", "new_type": "bigint"}),
+            ("vip", "added", ("", "boolean")),
+            ("fax", "removed", ("string",)),
+            ("customer_id", "retyped", ("int", "bigint")),
         )
     ]
-    (tmp_path / "page.html").write_bytes(page(with_schema_changes(estate(), changes)))
+    (tmp_path / "page.html").write_bytes(page(with_facts(estate(), schema_changes=changes)))
     browser.open(tmp_path / "page.html", state=at(asset=CUSTOMERS, compare="2026-11-28T12:00:00Z"))
     ticks = "() => [...document.querySelectorAll('#changes option')].map((tick) => Number(tick.value))"
     assert (NOON + timedelta(days=8)).timestamp() * 1000 in browser.run(ticks)

@@ -7,8 +7,8 @@ from msgspec import structs
 from shared.governance.propagation import origins_of
 from shared.governance.rules import Selector, TagRule
 from shared.lineage.building import KnownProcess, document_of
-from shared.lineage.dataset_facts import ColumnChange, Failure, with_failures, with_schema_changes
-from shared.lineage.document import FailedTest, SchemaChange, decoded, encoded
+from shared.lineage.dataset_facts import with_facts
+from shared.lineage.document import NOT_SET, FailedTest, SchemaChange, decoded, encoded
 from shared.model import AssetSchema, Declared, Process
 from tests.support.lineage import asset, document, edge, process
 
@@ -103,13 +103,11 @@ def test_the_owner_of_a_job_is_that_of_its_process() -> None:
 def test_schema_changes_are_listed_with_their_data_sets_unless_those_are_unknown() -> None:
     lineage = document(process("load", "raw", "mid", edge("raw.id", "mid.id")))
     changes = [
-        ColumnChange(
-            qualified_name=asset("raw").qualified_name, column="id", change="retyped", time=AT, old_type="int"
-        ),
-        ColumnChange(qualified_name=asset("mid").qualified_name, column="id", change="added", time=AT, new_type="int"),
-        ColumnChange(qualified_name=asset("elsewhere").qualified_name, column="id", change="removed", time=AT),
+        (asset("raw").qualified_name, SchemaChange(NOT_SET, "id", "retyped", AT, "int")),
+        (asset("mid").qualified_name, SchemaChange(NOT_SET, "id", "added", AT, "", "int")),
+        (asset("elsewhere").qualified_name, SchemaChange(NOT_SET, "id", "removed", AT)),
     ]
-    with_changes = with_schema_changes(lineage, [*changes, *reversed(changes)])
+    with_changes = with_facts(lineage, schema_changes=[*changes, *reversed(changes)])
     assert with_changes.schema_changes == (
         SchemaChange(0, "id", "added", AT, "", "int"),
         SchemaChange(1, "id", "retyped", AT, "int"),
@@ -120,11 +118,11 @@ def test_schema_changes_are_listed_with_their_data_sets_unless_those_are_unknown
 def test_failed_tests_are_listed_with_their_data_sets_unless_those_are_unknown() -> None:
     lineage = document(process("load", "raw", "mid", edge("raw.id", "mid.id")))
     failures = [
-        Failure(qualified_name=asset("raw").qualified_name, column="id", name="unique", at=AT, job="check"),
-        Failure(qualified_name=asset("mid").qualified_name, column="", name="row_count", at=AT, severity="warn"),
-        Failure(qualified_name=asset("elsewhere").qualified_name, column="", name="row_count", at=AT),
+        (asset("raw").qualified_name, FailedTest(NOT_SET, "id", "unique", AT, "check")),
+        (asset("mid").qualified_name, FailedTest(NOT_SET, "", "row_count", AT, "", "warn")),
+        (asset("elsewhere").qualified_name, FailedTest(NOT_SET, "", "row_count", AT)),
     ]
-    failing_lineage = with_failures(lineage, [*failures, *reversed(failures)])
+    failing_lineage = with_facts(lineage, failed_tests=[*failures, *reversed(failures)])
     assert failing_lineage.failed_tests == (
         FailedTest(0, "", "row_count", AT, "", "warn"),
         FailedTest(1, "id", "unique", AT, "check"),

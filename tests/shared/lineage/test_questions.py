@@ -95,7 +95,8 @@ def test_differences_name_what_came_and_went() -> None:
     assert changes.edges.added == ((CLEAN.qualified_name, raw, "mail", clean, "mail", "mask"),)
     empty_changes = differences(DOCUMENT, DOCUMENT)
     assert not any(
-        getattr(empty_changes, kind).added or getattr(empty_changes, kind).removed for kind in empty_changes.__struct_fields__
+        getattr(empty_changes, kind).added or getattr(empty_changes, kind).removed
+        for kind in empty_changes.__struct_fields__
     )
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped] # ships no types
 import pytest
 
-from shared.lineage.dataset_facts import Failure, with_failures
+from shared.lineage.dataset_facts import with_facts
+from shared.lineage.document import NOT_SET, FailedTest
 from shared.watching import messages as message_module
 from shared.watching.comparing.changes import Severity, Topic
 from shared.watching.comparing.snapshot import BrokenGate, Overdue, Snapshot
@@ -99,9 +100,9 @@ def test_messages_of_every_topic_have_the_form_of_the_shipped_schema(schema: jso
         )
         late = Overdue(process="throughline:v1://j0", last_start=NOW, due=NOW)
         gate = BrokenGate(policy="p", rule="traced 95 %", sentence="s")
-        failure = Failure(qualified_name=name_of("t1"), column="a", name="unique", at=NOW)
+        failure = (name_of("t1"), FailedTest(NOT_SET, "a", "unique", NOW))
         snapshot_after = Snapshot(
-            document=with_failures(snapshot_after.document, [failure]),
+            document=with_facts(snapshot_after.document, failed_tests=[failure]),
             overdue=(late,) if seed % 2 else (),
             broken=(gate,),
         )

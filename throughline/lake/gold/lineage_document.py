@@ -11,8 +11,8 @@ from pyspark.sql import functions as f
 
 from shared.governance.checks.findings import QualityAssertion
 from shared.lineage.building import Interval, KnownProcess, document_of, intervals_of
-from shared.lineage.dataset_facts import ColumnChange, Failure, with_failures, with_schema_changes
-from shared.lineage.document import Health, LineageDocument
+from shared.lineage.dataset_facts import with_facts
+from shared.lineage.document import NOT_SET, FailedTest, Health, LineageDocument, SchemaChange
 from shared.openlineage.selection import BY_SETTINGS, NO_WRITE
 from shared.translation.aggregate import ExcludedWrite, excluded_jobs
 from shared.translation.sql.statement_reader import redact
@@ -70,7 +70,7 @@ def document_of_lake(
         types=types,
         tags=tags,
     )
-    return with_schema_changes(with_failures(document, _failures(lake)), _column_changes(lake))
+    return with_facts(document, failed_tests=_failures(lake), schema_changes=_column_changes(lake))
 
 
 def _excluded_writes(lake: Lake) -> Iterator[ExcludedWrite]:
@@ -85,32 +85,20 @@ def _excluded_writes(lake: Lake) -> Iterator[ExcludedWrite]:
 _OUTPUTS = "outputs array<struct<namespace:string,name:string>>"
 
 
-def _failures(lake: Lake) -> Iterator[Failure]:
-    """The failed quality tests."""
+def _failures(lake: Lake) -> Iterator[tuple[str, FailedTest]]:
+    """The failed quality tests, by data set."""
     for row in failed_tests(lake).withColumn("at", f.unix_micros("at")).toLocalIterator():
-        yield Failure(
-            qualified_name=row["qualified_name"],
-            column=row["column"],
-            name=row["name"],
-            at=moment(row["at"]),
-            job=row["job"],
-            severity=row["severity"] or "",
-        )
+        result = (moment(row["at"]), row["job"], row["severity"] or "")
+        yield row["qualified_name"], FailedTest(NOT_SET, row["column"], row["name"], *result)
 
 
-def _column_changes(lake: Lake) -> Iterator[ColumnChange]:
-    """The changes of schemas; none where an older version wrote the lake without them."""
+def _column_changes(lake: Lake) -> Iterator[tuple[str, SchemaChange]]:
+    """The changes of schemas, by data set; none where an older version wrote the lake without them."""
     if not lake.exists(SCHEMA_CHANGES):
         return
     for row in lake.read(SCHEMA_CHANGES).withColumn("at", f.unix_micros("at")).toLocalIterator():
-        yield ColumnChange(
-            qualified_name=row["qualified_name"],
-            column=row["column"],
-            change=row["change"],
-            time=moment(row["at"]),
-            old_type=row["before"] or "",
-            new_type=row["after"] or "",
-        )
+        types = (row["before"] or "", row["after"] or "")
+        yield row["qualified_name"], SchemaChange(NOT_SET, row["column"], row["change"], moment(row["at"]), *types)
 
 
 def _intervals(history: DataFrame) -> Iterator[Interval]:

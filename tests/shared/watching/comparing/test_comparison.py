@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.lineage.dataset_facts import Failure, with_failures
-from shared.lineage.document import Kind
+from shared.lineage.dataset_facts import with_facts
+from shared.lineage.document import NOT_SET, FailedTest, Kind
 from shared.watching.comparing.changes import Change, ChangeKind, Severity, View
 from shared.watching.comparing.comparison import changes, same, widens
 from shared.watching.comparing.snapshot import (
@@ -375,10 +375,10 @@ def _failing(*tests: tuple[str, str, str], jobs: Mapping[str, Sequence[str]] = J
     """The state with these failed tests: table, column, test."""
     document = state(jobs, SCHEMAS).document
     failures = [
-        Failure(qualified_name=name_of(table), column=column, name=name, at=MONDAY + timedelta(hours=hour), job="dq")
+        (name_of(table), FailedTest(NOT_SET, column, name, MONDAY + timedelta(hours=hour), "dq"))
         for table, column, name in tests
     ]
-    return snapshot_of(with_failures(document, failures))
+    return snapshot_of(with_facts(document, failed_tests=failures))
 
 
 def test_a_test_that_begins_to_fail_is_a_change_once() -> None:
