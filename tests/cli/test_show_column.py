@@ -119,8 +119,8 @@ def test_column_pairs_have_their_kinds(parts: Parts) -> None:
     assert "mail → mail (mask)" in output
     assert output.count("mail → mail") == 2
     document = json.loads(parts.run("show", "mart", "--json").stdout)
-    pairs = document["upstream"][0]["assets"][0]["columns"]
-    assert {pair["sink"]: pair["kind"] for pair in pairs} == {
+    step = next(step for step in document["steps"] if step["direction"] == "upstream")
+    assert {sink: kind for (_, sink), kind in zip(step["columns"], step["kinds"], strict=True)} == {
         "address.city": "identity",
         "mail": "identity",
         "total": "aggregation",

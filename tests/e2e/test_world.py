@@ -73,10 +73,9 @@ def test_status_and_show_have_the_same_content_as_json_and_text(world: World) ->
     assert counts["received"] == counts["published"] + counts["skipped"] + counts["waiting"] + counts["dead"]
     assert "received" in throughline(world, "status").stdout
     shown_lineage = json.loads(throughline(world, "show", "delta/customer_master", "--json").stdout)
-    (step,) = shown_lineage["upstream"]
-    (staging,) = step["assets"]
-    assert staging["qualified_name"].endswith("/delta/customer_staging")
-    assert ("full_name", "full_name") in {(column["source"], column["sink"]) for column in staging["columns"]}
+    (step,) = (step for step in shown_lineage["steps"] if (step["direction"], step["depth"]) == ("upstream", 1))
+    assert step["input"]["qualified_name"].endswith("/delta/customer_staging")
+    assert ["full_name", "full_name"] in step["columns"]
     people = throughline(world, "show", "delta/customer_master", "--columns")
     assert "full_name → full_name" in people.stdout
     unknown = throughline(world, "show", "no_such_asset")
@@ -185,7 +184,7 @@ def test_a_training_run_of_mlflow_is_linked_and_its_tags_point_to_the_lineage(
     assert "2 kept, 0 ignored, 0 refused" in send_result.output
     wait_until_idle(world)
     shown_lineage = json.loads(throughline(world, "show", "churn:1", "--json").stdout)
-    ((features,),) = [step["assets"] for step in shown_lineage["upstream"]]
+    (features,) = (step["input"] for step in shown_lineage["steps"])
     assert features["qualified_name"] == "file:///lake/churn/features"
     way = "https://lineage.example.com/#asset=mlflow%3A%2F%2Flocalhost%2Fmodels%2Fchurn%3A1"
     assert client.get_run(run).data.tags["throughline.lineage"] == way

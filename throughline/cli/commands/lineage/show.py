@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.tree import Tree
@@ -10,7 +10,7 @@ from rich.tree import Tree
 from shared.lineage.document import Kind, LineageDocument
 from shared.lineage.graph import Way, label
 from shared.lineage.questions import LineageIndex, Origin, origin_document, origins_of
-from shared.lineage.steps import Branch, Dataset, Lineage, lineage_of, tree
+from shared.lineage.steps import Branch, Lineage, lineage_of, tree
 from throughline.cli.commands.lineage.document_source import lineage_document, names_of_lineage
 from throughline.cli.context.target import HOME, Home
 from throughline.cli.ui.console import plain, print_json, print_tree
@@ -44,7 +44,7 @@ def show(
 
     TABLE.COLUMN (or --column) shows where one column comes from: each step with its kind, its expression and its
     process. It is the lineage on record, also what is not published yet; `throughline details --catalog` compares it
-    with the catalog. `throughline search` finds names.
+    with the catalog. `throughline search` finds names. --json has the steps as `Client.lineage` of Python has them.
 
         throughline show delta/customer_master
         throughline show delta/customer_master.full_name
@@ -65,8 +65,7 @@ def show(
         return
     lineage = lineage_of(index, dataset, depth=depth or _DEPTH)
     if as_json:
-        sides = {way.value: _documents(tree(lineage, way)) for way in Way}
-        print_json({"asset": _named(lineage.dataset), **sides})
+        print_json(lineage)
     else:
         print_tree(lineage_tree(lineage, columns=columns))
 
@@ -95,35 +94,6 @@ def _grow(parent: Tree, branches: Sequence[Branch], *, columns: bool) -> None:
             for (source, sink), kind in zip(step.columns, step.kinds, strict=True) if columns else ():
                 node.add(f"[green]{plain(source)}[/] → [green]{plain(sink)}[/]{_MARKS.get(kind, f' ({kind})')}")
             _grow(node, beyond, columns=columns)
-
-
-def _named(dataset: Dataset) -> dict[str, str]:
-    return {"type": dataset.type, "qualified_name": dataset.qualified_name, "name": dataset.name}
-
-
-def _documents(branches: Sequence[Branch]) -> list[dict[str, Any]]:
-    return [
-        {
-            "process": {
-                "qualified_name": branch.qualified_name,
-                "name": branch.name,
-                "operations": list(branch.operations),
-                "catalog_type": branch.ends[0][0].catalog_type,
-            },
-            "assets": [
-                {
-                    **_named(step.far),
-                    "columns": [
-                        {"source": source, "sink": sink, "kind": kind}
-                        for (source, sink), kind in zip(step.columns, step.kinds, strict=True)
-                    ],
-                    "beyond": _documents(beyond),
-                }
-                for step, beyond in branch.ends
-            ],
-        }
-        for branch in branches
-    ]
 
 
 def origin_tree(document: LineageDocument, origin: Origin) -> Tree:
