@@ -19,8 +19,6 @@ from throughline.local.spark.job import QUICK_SESSION, SparkJob, listener_config
 from throughline.plan_jar import plan_configuration
 
 JOB = Path(__file__).parent / "delayed_job.py"
-SLICE = ("0", "1000", "cold", "503")
-"""How the receivers answer here: `make plan-delays` also has the delays between the shortest and the longest."""
 VALUES = {
     "one": {"id": {"in.id"}, "v": {"in.v"}},
     "four": {"id": {"in.id"}},
@@ -36,7 +34,7 @@ def received(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Received]:
     """One JVM with an application for each receiver."""
     folder = tmp_path_factory.mktemp("delays")
     with ExitStack() as stack:
-        receivers = {name: stack.enter_context(receiver(ANSWERS[name])) for name in SLICE}
+        receivers = {name: stack.enter_context(receiver(answers)) for name, answers in ANSWERS.items()}
         urls = {name: url for name, (url, _) in receivers.items()}
         configuration = merge_configurations(QUICK_SESSION, listener_configuration(""), plan_configuration())
         arguments = [json.dumps(urls), str(folder / "data")]
@@ -50,7 +48,7 @@ def _events(received: Received) -> list[Event]:
     return [decode(body) for body in received.bodies]
 
 
-@pytest.mark.parametrize("answers", SLICE)
+@pytest.mark.parametrize("answers", ANSWERS)
 def test_the_lineage_is_that_of_a_receiver_without_delay(received: dict[str, Received], answers: str) -> None:
     values: dict[str, dict[str, set[str]]] = {}
     for process in translate_history(_events(received[answers])).processes:
@@ -67,7 +65,7 @@ def test_the_lineage_is_that_of_a_receiver_without_delay(received: dict[str, Rec
     assert values == VALUES
 
 
-@pytest.mark.parametrize("answers", SLICE)
+@pytest.mark.parametrize("answers", ANSWERS)
 def test_each_plan_has_the_run_of_the_listener(received: dict[str, Received], answers: str) -> None:
     facets = [event.body.run.facets for event in _events(received[answers]) if event.body]
     plans = [facet.plan for facet in facets if facet and facet.plan]
