@@ -13,14 +13,13 @@ from typing import Any, Generic, TypeVar
 from shared.concurrency import ParallelMap
 from shared.http_errors import Answer, Never, NotNow, Taken
 from shared.records.cells import cells_of, record_of
-from shared.records.waits import Backoff
+from shared.records.waits import delay
 from shared.storage.port import Row, RowAddress, Storage
 
 Entry = TypeVar("Entry")
 
 MAX_KEPT = timedelta(days=14)
 """So long an entry is offered to a receiver that does not take it."""
-_BACKOFF = Backoff()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +84,7 @@ class Receiver(Generic[Entry]):
     def _pause(self, storage: Storage, earlier: Pause | None, answer: NotNow, now: datetime) -> str:
         """Leave it alone, longer after each failure. Returns the line for the log."""
         failures = earlier.failures if earlier else 0
-        length = max(_BACKOFF.delay(failures, self.name), timedelta(seconds=answer.after))
+        length = max(delay(failures, self.name), timedelta(seconds=answer.after))
         pause = Pause(until=(now + length).astimezone(UTC), failures=failures + 1, reason=answer.why)
         row = Row(partition=self.pause.partition, key=self.pause.key, values=cells_of(pause))
         storage.upsert(self.pause.table, row)

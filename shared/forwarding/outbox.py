@@ -17,12 +17,11 @@ from shared.forwarding.event import JobKey
 from shared.forwarding.rules import ForwardRules
 from shared.outbox import Pause, pause_of
 from shared.records.cells import cells_of, record_of
-from shared.records.waits import Backoff
+from shared.records.waits import delay
 from shared.storage.port import Operation, OperationKind, Row, RowAddress, Storage
 from shared.storage_layout import FORWARD, stamp
 
 _OPEN, _RUN, _DEAD = "open|", "run|", "dead|"
-_BACKOFF = Backoff()
 _ATTEMPTS = 5
 _DIGEST_BYTES = 16
 MAX_DIGESTS = 4000
@@ -174,7 +173,7 @@ def drop(storage: Storage, entry: OutboxEntry, current: TargetRun | None) -> Non
 
 def postpone(storage: Storage, entry: OutboxEntry, current: TargetRun | None, reason: str, now: datetime) -> None:
     """Have a run sent later, because it could not be now. `current`: with the raw events that were sent."""
-    due_time = now + _BACKOFF.delay(entry.attempts, entry.run_id)
+    due_time = now + delay(entry.attempts, entry.run_id)
     postponed = replace(entry, due=due_time, attempts=entry.attempts + 1, error=reason, etag="")
     operations = [Operation(kind=OperationKind.UPSERT, row=postponed.row())]
     operations += [_put(entry, current)] if current and current.etag else []

@@ -21,7 +21,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
 from shared.openlineage.selection import MATCH_ALL, GlobFilter
 from shared.records.asset_record import AssetRecord
 from shared.records.assets import AssetRows
-from shared.records.waits import NEVER, Backoff, Landing
+from shared.records.waits import NEVER, Landing
 from shared.storage.port import LeaseSession, Storage, start_session
 from shared.telemetry.port import SILENT, Telemetry
 from shared.translation.aggregate import SupersessionPolicy
@@ -49,9 +49,9 @@ class PublishOptions:
     resolved to catalog assets. `shadow`: run everything except catalog writes. `documents`: leave marks for the
     document of what is published. `foreign_depth`: how many data sets away from ours foreign lineage is read; 0: none.
 
-    Calls: `batch`: entities in one call; `call_bound`: the time after which a call is certainly over; `backoff`: delays
-    after a refusal; `pause`: the shortest pause after a failure; `debounce`: the longest debounce time; `parallel`:
-    parallel calls to storage; `only`: the targets that may be published, also while publishing is held back.
+    Calls: `batch`: entities in one call; `call_bound`: the time after which a call is certainly over; `pause`: the
+    shortest pause after a failure; `debounce`: the longest debounce time; `parallel`: parallel calls to storage;
+    `only`: the targets that may be published, also while publishing is held back.
 
     Hooks: `heartbeat`: called regularly during long work, to hold a lease; `stopped`: whether to stop early; `note`:
     called with the counts after each batch; `now`: the clock; `seconds`: a monotonic clock; `rest`: waits (seconds);
@@ -67,7 +67,6 @@ class PublishOptions:
     documents: bool = False
     foreign_depth: int = 0
     patience: SupersessionPolicy = field(default_factory=SupersessionPolicy)
-    backoff: Backoff = field(default_factory=Backoff)
     pause: timedelta = timedelta(seconds=15)
     debounce: timedelta = timedelta(0)
     finding: ResolutionOptions = field(default_factory=ResolutionOptions)

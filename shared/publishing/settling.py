@@ -18,7 +18,7 @@ from shared.publishing.context import PublishContext, Published
 from shared.publishing.placeholders import Description
 from shared.publishing.planning import Plan
 from shared.records.publish_queue import QueueEntry, deletion, document_mark, pause, put_queued
-from shared.records.waits import Backoff
+from shared.records.waits import FIRST_DELAY, delay
 from shared.secrets import text_without_secrets
 from shared.storage.port import MAX_OPERATIONS, Operation, OperationKind, chunks
 from shared.storage_layout import PUBLISH_QUEUE, QUEUED_ASSET
@@ -160,7 +160,7 @@ class Settler:
         `on_record`: what its marks are about is on record, so they go.
         """
         self.published.refused += 1
-        later_entry = replace(self._failed(entry, error, self.context.publishing.backoff), isolated=isolated)
+        later_entry = replace(self._failed(entry, error), isolated=isolated)
         if on_record:
             self.finish([Settled(entry=entry, later=later_entry)])
         else:
@@ -199,15 +199,14 @@ class Settler:
         pause(self.context.storage, options.now() + wait, published.error, failures)
         batch = [entry for entry in batch if entry.target in self.entries]
         if not error.is_general:
-            backoff = replace(options.backoff, first=options.pause)
             for entry in batch:
-                self.put(self._failed(entry, error, backoff))
+                self.put(self._failed(entry, error, first=options.pause))
         _LOG.warning(
             "catalog unavailable pause=%.0fs batch=%d error=%s", wait.total_seconds(), len(batch), published.error
         )
 
-    def _failed(self, entry: QueueEntry, error: Exception, backoff: Backoff) -> QueueEntry:
-        due_time = self.context.publishing.now() + backoff.delay(entry.attempts, entry.target)
+    def _failed(self, entry: QueueEntry, error: Exception, *, first: timedelta = FIRST_DELAY) -> QueueEntry:
+        due_time = self.context.publishing.now() + delay(entry.attempts, entry.target, first=first)
         return replace(entry, due=due_time, attempts=entry.attempts + 1, error=error_text(error), revisit=False)
 
     def report(self, plan: Plan, state: str, reason: str = "") -> None:

@@ -6,31 +6,23 @@ publisher waits a few minutes (`until`) and writes the same thing again; if a ca
 effect even later, it writes once more after that time (`again`).
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zlib import crc32
 
 import msgspec
 
 _MOST_DOUBLINGS = 16
+FIRST_DELAY, _LONGEST_DELAY = timedelta(minutes=1), timedelta(hours=6)
+_JITTER = 0.25
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
-    """Delays that begin with `first` and double up to `longest`, less a share of up to `jitter` that keeps work that
-    failed together from being repeated together.
+def delay(attempts: int, key: str, *, first: timedelta = FIRST_DELAY) -> timedelta:
+    """The delay after so many failed attempts (0: the first has just failed): `first`, doubled for each, six hours at
+    the most, less a share that keeps work that failed together from being repeated together. That share depends on
+    `key` and `attempts` alone, so that a run can be repeated exactly.
     """
-
-    first: timedelta = timedelta(minutes=1)
-    longest: timedelta = timedelta(hours=6)
-    jitter: float = 0.25
-
-    def delay(self, attempts: int, key: str = "") -> timedelta:
-        """The delay after so many failed attempts (0: the first has just failed). The jitter depends on `key` and
-        `attempts` alone, so that a run can be repeated exactly.
-        """
-        delay: timedelta = min(self.first * 2 ** min(attempts, _MOST_DOUBLINGS), self.longest)
-        return delay * (1 - self.jitter * crc32(f"{key}{attempts}".encode()) / 2**32)
+    whole: timedelta = min(first * 2 ** min(attempts, _MOST_DOUBLINGS), _LONGEST_DELAY)
+    return whole * (1 - _JITTER * crc32(f"{key}{attempts}".encode()) / 2**32)
 
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)

@@ -25,7 +25,7 @@ from shared.events.dead_letters import (
     delete_letter,
 )
 from shared.records.cells import cells_of, record_of
-from shared.records.waits import Backoff
+from shared.records.waits import delay
 from shared.secrets import text_without_secrets
 from shared.storage.port import Row, Storage
 from shared.storage_layout import CONTROL, StoredEvent
@@ -35,7 +35,6 @@ _LOG = logging.getLogger("throughline.sweep")
 _PARTITION = "retry"
 _CURRENT = "current"
 _MAX_ATTEMPTS = 3
-_BACKOFF = Backoff()
 CRASHED = "The sweep crashed while it processed this application"
 
 
@@ -55,7 +54,7 @@ class RetryState:
 
     def due(self, now: datetime) -> bool:
         """Whether its backoff is over."""
-        return now >= self.last + _BACKOFF.delay(self.count - 1, self.application)
+        return now >= self.last + delay(self.count - 1, self.application)
 
     def row(self) -> Row:
         """As a row of `control`."""
