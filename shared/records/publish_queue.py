@@ -32,8 +32,7 @@ _AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
 class Mark:
     """A note that an application says something else of a target (by key) from this version on.
 
-    `since`: when the event arrived that changed it; `left`: when the mark was written; `sender`: whose application it
-    is, so that no sender has to wait for another's.
+    `since`: when the event arrived that changed it; `left`: when the mark was written.
     """
 
     kind: str
@@ -42,7 +41,6 @@ class Mark:
     version: int
     since: datetime | None = None
     left: datetime = field(default_factory=lambda: datetime.now(UTC))
-    sender: str = ""
     etag: str = ""
 
     @property
@@ -58,8 +56,6 @@ class Mark:
     def row(self) -> Row:
         """As a row of `publishqueue`."""
         values: dict[str, Value] = {"left": self.left.isoformat(), "since": (self.since or self.left).isoformat()}
-        if self.sender:
-            values["sender"] = self.sender
         return Row(partition=self.partition, key=self.key, values=values, etag=self.etag)
 
     @classmethod
@@ -111,9 +107,9 @@ class QueueEntry:
         return self.target.removeprefix(QUEUED_ASSET)
 
     @property
-    def sender(self) -> str:
+    def application(self) -> str:
         """Whose it is, for a fair order."""
-        return next((mark.sender or mark.application for mark in self.marks), "")
+        return next((mark.application for mark in self.marks), "")
 
     def state(self, now: datetime) -> QueueState:
         """The state of its process at this time."""
@@ -156,7 +152,7 @@ class PublishQueue:
 
     def due(self, now: datetime, is_selected: Callable[[str], bool] | None = None) -> tuple[QueueEntry, ...]:
         """The entries that are due, none while publishing pauses; in a fair order: by the time since when they wait,
-        one of each sender in turn. `is_selected`: of these targets, also while publishing is held back.
+        one of each application in turn. `is_selected`: of these targets, also while publishing is held back.
         """
         if (self.paused and now < self.paused) or (self.held and is_selected is None):
             return ()
@@ -165,8 +161,8 @@ class PublishQueue:
         ]
         turns, numbers = list[tuple[int, QueueEntry]](), Counter[str]()
         for entry in sorted(entries, key=lambda entry: (entry.since or entry.due, entry.target)):
-            turns.append((numbers[entry.sender], entry))
-            numbers[entry.sender] += 1
+            turns.append((numbers[entry.application], entry))
+            numbers[entry.application] += 1
         return tuple(entry for _, entry in sorted(turns, key=itemgetter(0)))
 
     @property

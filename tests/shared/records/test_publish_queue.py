@@ -84,18 +84,11 @@ def test_marks_that_were_seen_do_not_make_an_entry_due_but_a_new_one_does() -> N
     assert (targets(read_queue(storage)), entry.attempts, entry.isolated) == (["p"], 0, False)
 
 
-def test_no_sender_waits_for_another_ones_many_processes() -> None:
+def test_no_application_waits_for_another_ones_many_processes() -> None:
     storage = MemoryStorage()
     noisy = [mark(f"noisy{number:02}", "noisy", minutes=60 - number) for number in range(30)]
     leave_marks(storage, [*noisy, mark("calm1", "calm", minutes=2), mark("calm2", "calm", minutes=1)])
     assert targets(read_queue(storage))[:5] == ["noisy00", "calm1", "noisy01", "calm2", "noisy02"]
-
-
-def test_applications_of_one_sender_share_its_turn() -> None:
-    storage = MemoryStorage()
-    noisy = [replace(mark(f"noisy{number}", f"app{number}", minutes=9), sender="noisy") for number in range(5)]
-    leave_marks(storage, [*noisy, replace(mark("calm", "other", minutes=1), sender="calm")])
-    assert targets(read_queue(storage))[:3] == ["noisy0", "calm", "noisy1"]
 
 
 def test_the_oldest_waits_no_longer_than_the_others() -> None:
