@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shared.atlas.entities import ProcessEntity
-from shared.catalog.port import AssetKey
 from shared.model import Process, Span
 from shared.publishing.context import PublishOptions
 from shared.publishing.planning import ProcessRows, current, latest_runs, read_process, read_processes
@@ -72,7 +71,7 @@ def recorded(storage: Storage, options: PublishOptions) -> Iterator[tuple[Proces
 
 
 def entity_of(
-    process: Process, matches: Mapping[AssetKey, AssetRecord], options: PublishOptions
+    process: Process, matches: Mapping[tuple[str, str], AssetRecord], options: PublishOptions
 ) -> ProcessEntity | None:
     """The entity that the catalog should hold of a recorded process; None for none. Pure."""
     visible = published(process)
