@@ -121,10 +121,8 @@ def superseding(
     """
     times: dict[str, ApplicationTimes] = {}
     superseded_until: datetime | None = None
-    for part in sorted(parts, key=lambda part: (part.seen_last or now, part.application), reverse=True):
-        seen_span = part.seen
-        if seen_span is None:
-            continue
+    latest_first = sorted(parts, key=lambda part: (part.seen_last or now, part.application), reverse=True)
+    for part, seen_span in ((part, span) for part in latest_first if (span := part.seen)):
         if superseded_until and seen_span.last < superseded_until:
             break
         first, last = part.began or seen_span.first, max(seen_span.last, part.last or seen_span.last)

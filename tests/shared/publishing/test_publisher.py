@@ -1,6 +1,7 @@
 """The publisher: one writer, only what changed, a catalog that is unavailable or refuses, and the effects of time."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import get_ident
 from typing import Any
@@ -16,9 +17,18 @@ from shared.records.ledger import request_rewrite
 from shared.records.publish_queue import enqueue, read_queue
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Lease
-from shared.storage_layout import CATALOG, CONTENTS, PROCESSES, digest_of
+from shared.storage_layout import (
+    APPLICATIONS,
+    CATALOG,
+    CONTENTS,
+    HEADER,
+    PROCESSES,
+    PUBLISH_QUEUE,
+    QUEUE_PARTITION,
+    digest_of,
+)
 from shared.telemetry.port import PROCESS, Acts
-from tests.support.events import event, write
+from tests.support.events import event, run_id, write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
     Clock,
@@ -157,6 +167,38 @@ def test_a_process_queued_again_during_its_write_is_published_again() -> None:
     publish(storage, catalog, publish_options(Clock()))
     (process,) = catalog.processes.values()
     assert process.inputs == (("fs_path", "file:///a"), ("fs_path", "file:///b"))
+
+
+def test_processes_that_were_written_with_one_that_is_queued_again_are_taken_off_the_queue() -> None:
+    class Queuing(UnreliableCatalog):
+        def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+            enqueue(storage, targets[:1])
+            return super().write_processes(processes, guids)
+
+    storage = MemoryStorage()
+    fold(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app2", "10:01", "/b", sink="/out2"))
+    targets = [entry.target for entry in entries(storage)]
+    enqueue(storage, targets)
+    counts = publish(storage, Queuing(), publish_options(Clock()))
+    assert (counts.written, counts.unchanged) == (2, 1)
+    assert entries(storage) == ()
+
+
+def test_a_refused_process_that_another_publisher_has_taken_off_the_queue_is_put_off() -> None:
+    storage, catalog = MemoryStorage(), UnreliableCatalog()
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    enqueue(storage, [entry.target for entry in entries(storage)])
+    catalog.refuses = "/out"
+    watched = Watched(storage)
+
+    def take_off(name: str, arguments: tuple[Any, ...]) -> None:
+        if (name, arguments[0]) == ("transact", PUBLISH_QUEUE):
+            for row in tuple(storage.partition(PUBLISH_QUEUE, QUEUE_PARTITION)):
+                storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, row.key, row.etag)
+
+    watched.step_in = take_off
+    assert publish(watched, catalog, publish_options(Clock())).refused == 1
+    assert [entry.attempts for entry in entries(storage)] == [1]
 
 
 def test_a_catalog_without_access_is_not_called_again_and_refuses_no_process() -> None:
@@ -372,6 +414,18 @@ def test_ledger_rows_are_written_in_parallel_and_processes_in_one_call() -> None
     watched.calls.clear()
     assert Publisher(context=context).publish().progress == 0
     assert watched.calls == {"partition publishqueue": 1}
+
+
+def test_a_data_set_whose_changes_can_not_be_read_delays_no_other() -> None:
+    storage, catalog, clock = MemoryStorage(), UnreliableCatalog(), Clock()
+    drop = event("b", "COMPLETE", "10:00:00", outputs=["/b"], states={"/b": ("DROP", "")}, application="app2")
+    fold(storage, drop, *write("c", "app3", "11:00", "/in"))
+    header = storage.read(APPLICATIONS, run_id("app2"), HEADER)
+    assert header
+    storage.upsert(APPLICATIONS, replace(header, values={**header.values, "blob": "lost"}))
+    assert publish(storage, catalog, publish_options(clock)).written == 1
+    (entry,) = entries(storage)
+    assert (entry.is_asset, "verify --fix" in entry.error) == (True, True)
 
 
 def test_an_unreadable_process_delays_no_other() -> None:

@@ -1,7 +1,7 @@
 """Marks and headers in, parts and catalog out: marks in flight, the fence, versions that never decrease."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,9 +12,9 @@ from shared.publishing.context import PublishOptions
 from shared.publishing.headers import PATIENCE
 from shared.publishing.planning import read_process
 from shared.publishing.publisher import Publisher
-from shared.records.publish_queue import PROCESS_KIND, Mark, leave_marks, read_queue
+from shared.records.publish_queue import ASSET_KIND, PROCESS_KIND, Mark, leave_marks, read_queue
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import APPLICATIONS, PROCESSES, process_key
+from shared.storage_layout import APPLICATIONS, PROCESSES, asset_key, process_key
 from tests.support.events import run_id, write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
@@ -72,6 +72,14 @@ def test_a_mark_in_flight_is_left_for_the_next_drain() -> None:
     counts, remaining_marks = during
     assert (counts.progress, len(remaining_marks)) == (0, 1)
     assert publish(storage, catalog, publish_options(clock)).written == 1
+
+
+def test_a_mark_of_a_data_set_in_flight_is_left_for_the_next_drain() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+    leave_marks(storage, [replace(mark_at(clock), kind=ASSET_KIND, target=asset_key(("fs_path", "file:///out")))])
+    assert publish(storage, catalog, publish_options(clock)).progress == 0
+    (entry,) = entries(storage)
+    assert (entry.is_asset, len(entry.marks)) == (True, 1)
 
 
 @dataclass
