@@ -27,7 +27,7 @@ from shared.storage_layout import (
     QUEUE_PARTITION,
     digest_of,
 )
-from shared.telemetry.port import PROCESS, Acts
+from shared.telemetry.port import PROCESS, Act, Acts
 from tests.support.events import event, run_id, write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
@@ -40,6 +40,23 @@ from tests.support.publish_world import (
     publish,
     publish_options,
 )
+
+
+def outcomes(reports: list[tuple[str, str]]) -> Acts:
+    """Telemetry that adds the state of each process to these, with the reason of a refusal."""
+
+    def note(act: Act) -> None:
+        if act.kind is PROCESS:
+            reports.append((str(act.facts["state"]), str(act.facts.get("reason", ""))))
+
+    return Acts(note)
+
+
+def lose_state(storage: MemoryStorage, application: str) -> None:
+    """The state of an application is in a blob that is missing."""
+    header = storage.read(APPLICATIONS, run_id(application), HEADER)
+    assert header
+    storage.upsert(APPLICATIONS, replace(header, values={**header.values, "blob": "lost"}))
 
 
 def test_unchanged_lineage_costs_no_catalog_call() -> None:
@@ -197,8 +214,22 @@ def test_a_refused_process_that_another_publisher_has_taken_off_the_queue_is_put
                 storage.delete(PUBLISH_QUEUE, QUEUE_PARTITION, row.key, row.etag)
 
     watched.step_in = take_off
-    assert publish(watched, catalog, publish_options(Clock())).refused == 1
+    reports = list[tuple[str, str]]()
+    assert publish(watched, catalog, publish_options(Clock(), telemetry=outcomes(reports))).refused == 1
     assert [entry.attempts for entry in entries(storage)] == [1]
+    assert reports == [("refused", "400 ATLAS-400-00-01A: no")]
+
+
+def test_only_what_was_not_done_before_the_catalog_failed_is_blamed() -> None:
+    storage, catalog, clock = MemoryStorage(), UnreliableCatalog(), Clock()
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, publish_options(clock))
+    unchanged, unreadable = write("b", "app2", "11:00", "/a"), write("c", "app3", "11:00", "/a", sink="/out3")
+    fold(storage, *unchanged, *unreadable, *write("d", "app4", "11:00", "/d", sink="/out4"))
+    lose_state(storage, "app3")
+    catalog.away = True
+    assert publish(storage, catalog, publish_options(clock)).error == "no answer"
+    assert sorted("verify --fix" in entry.error for entry in entries(storage)) == [False, True]
 
 
 def test_a_catalog_without_access_is_not_called_again_and_refuses_no_process() -> None:
@@ -242,7 +273,7 @@ SECOND_RUNS = {
 def test_a_process_that_another_publisher_changes_meanwhile_is_reported_and_planned_again(
     bodies: Sequence[bytes],
 ) -> None:
-    storage, catalog, clock, states = MemoryStorage(), UnreliableCatalog(), Clock(), list[object]()
+    storage, catalog, clock, reports = MemoryStorage(), UnreliableCatalog(), Clock(), list[tuple[str, str]]()
     fold(storage, *write("a", "app1", "10:00", "/a"))
     publish(storage, catalog, publish_options(clock))
     fold(storage, *bodies)
@@ -254,9 +285,8 @@ def test_a_process_that_another_publisher_changes_meanwhile_is_reported_and_plan
             request_rewrite(storage, process)
 
     watched.step_in = overtake
-    telemetry = Acts(lambda act: states.append(act.facts.get("state")) if act.kind is PROCESS else None)
-    publish(watched, catalog, publish_options(clock, telemetry=telemetry))
-    assert states == ["overtaken", "written" if catalog.processes else "removed"]
+    publish(watched, catalog, publish_options(clock, telemetry=outcomes(reports)))
+    assert [state for state, _ in reports] == ["overtaken", "written" if catalog.processes else "removed"]
     assert entries(storage) == ()
 
 
@@ -420,9 +450,7 @@ def test_a_data_set_whose_changes_can_not_be_read_delays_no_other() -> None:
     storage, catalog, clock = MemoryStorage(), UnreliableCatalog(), Clock()
     drop = event("b", "COMPLETE", "10:00:00", outputs=["/b"], states={"/b": ("DROP", "")}, application="app2")
     fold(storage, drop, *write("c", "app3", "11:00", "/in"))
-    header = storage.read(APPLICATIONS, run_id("app2"), HEADER)
-    assert header
-    storage.upsert(APPLICATIONS, replace(header, values={**header.values, "blob": "lost"}))
+    lose_state(storage, "app2")
     assert publish(storage, catalog, publish_options(clock)).written == 1
     (entry,) = entries(storage)
     assert (entry.is_asset, "verify --fix" in entry.error) == (True, True)
