@@ -138,10 +138,11 @@ class _Drain:
         self._planned, self._removals = [], []
         progress = self._published.progress
         self._failures = queue.failures if queue.paused else 0
-        self._settler.begin(due_entries)
         self._context.assets.claim(self._storage, queue.owner)
         noted = self._noted([entry for entry in due_entries if entry.is_asset])
-        for batch, publish in self._steps([entry for entry in due_entries if not entry.is_asset], noted):
+        processes = [entry for entry in due_entries if not entry.is_asset]
+        self._settler.begin([*processes, *noted])  # of data sets without their marks in flight, which stay
+        for batch, publish in self._steps(processes, noted):
             if self._options.stopped() or not self._session.may_continue():
                 return False
             concerned = [*(plan.queue_entry for plan in self._planned), *batch]

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from shared.applications.partition import read_state
+from shared.atlas.entities import AssetEntity
+from shared.errors import CatalogRefused
 from shared.publishing.context import PublishOptions
 from shared.publishing.headers import PATIENCE
 from shared.publishing.planning import read_process
@@ -15,7 +17,7 @@ from shared.publishing.publisher import Publisher
 from shared.records.publish_queue import ASSET_KIND, PROCESS_KIND, Mark, leave_marks, read_queue
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, PROCESSES, asset_key, process_key
-from tests.support.events import run_id, write
+from tests.support.events import event, run_id, write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
     Clock,
@@ -80,6 +82,22 @@ def test_a_mark_of_a_data_set_in_flight_is_left_for_the_next_drain() -> None:
     assert publish(storage, catalog, publish_options(clock)).progress == 0
     (entry,) = entries(storage)
     assert (entry.is_asset, len(entry.marks)) == (True, 1)
+
+
+def test_a_mark_in_flight_stays_where_its_data_set_can_not_be_described() -> None:
+    class Refusing(MemoryCatalog):
+        def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:  # noqa: ARG002 - the port's
+            raise CatalogRefused(status=400, code="", detail="no")
+
+    storage, catalog, clock = MemoryStorage(), Refusing(), now_clock()
+    fold(storage, *write("a", "app2", "10:00", "/a"))
+    publish(storage, catalog, publish_options(clock))
+    fold(storage, event("b", "COMPLETE", "10:01:00", outputs=["/out"], states={"/out": ("DROP", "")}, application="b"))
+    in_flight = replace(mark_at(clock), kind=ASSET_KIND, target=asset_key(("fs_path", "file:///out")))
+    leave_marks(storage, [in_flight])
+    assert publish(storage, catalog, publish_options(clock)).refused == 1
+    (entry,) = entries(storage)
+    assert [mark.key for mark in entry.marks] == [in_flight.key]
 
 
 @dataclass
