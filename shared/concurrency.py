@@ -2,20 +2,19 @@
 
 Work is mapped by a few threads, because most of a call to storage is waiting.
 
-Recent values, single-flight and locks by key, for the threads of one process.
+Single-flight and locks by key, for the threads of one process.
 
 They only save duplicate work. Correctness never depends on them: workers in other processes meet in storage, where
 conditional writes decide.
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import TypeVar
 from zlib import crc32
 
 From = TypeVar("From")
@@ -58,36 +57,6 @@ class ParallelMap:
         """Call `act` for each item and drop the results."""
         for _ in self.each(act, items):
             pass
-
-
-T = TypeVar("T")
-
-
-class Recent(Generic[T]):
-    """The values that were put last, by key: `most` of them, or as many as together have that size."""
-
-    def __init__(self, most: int, size: Callable[[T], int] = lambda _: 1) -> None:
-        self._most, self._size = most, size
-        self._total = 0
-        self._values: OrderedDict[str, T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def put(self, key: str, value: T) -> None:
-        """Remember a value; the oldest are forgotten."""
-        with self._lock:
-            if key in self._values:
-                self._total -= self._size(self._values.pop(key))
-            self._values[key] = value
-            self._total += self._size(value)
-            while self._total > self._most:
-                self._total -= self._size(self._values.popitem(last=False)[1])
-
-    def get(self, key: str) -> T | None:
-        """The value, if it is remembered."""
-        return self._values.get(key)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._values
 
 
 _LOCKS = 256

@@ -9,18 +9,22 @@ conditional.
 """
 
 import gzip
+import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import structs
 
 from shared.applications.state import ApplicationState, Content, RunRecord
-from shared.concurrency import Recent
 from shared.errors import ContentLost
 from shared.storage.port import Row, Storage, Value
 from shared.storage_layout import CONTENTS, HEADER, RUN, STATE_PART, digest_of
+
+T = TypeVar("T")
 
 _MOST_DIGESTS = 200_000
 _MOST_PARTS = 256
@@ -29,6 +33,33 @@ _MOST_COMMITS = 128
 _MOST_RECORDS = 256
 _KEPT_SECONDS = 3600.0
 """How long a commit is remembered: a header that was forgotten may be made again, with smaller versions."""
+
+
+class Recent(Generic[T]):
+    """The values that were put last, by key: `most` of them, or as many as together have that size."""
+
+    def __init__(self, most: int, size: Callable[[T], int] = lambda _: 1) -> None:
+        self._most, self._size = most, size
+        self._total = 0
+        self._values: OrderedDict[str, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def put(self, key: str, value: T) -> None:
+        """Remember a value; the oldest are forgotten."""
+        with self._lock:
+            if key in self._values:
+                self._total -= self._size(self._values.pop(key))
+            self._values[key] = value
+            self._total += self._size(value)
+            while self._total > self._most:
+                self._total -= self._size(self._values.popitem(last=False)[1])
+
+    def get(self, key: str) -> T | None:
+        """The value, if it is remembered."""
+        return self._values.get(key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,8 @@ class MemoryStorage:
 
     def insert(self, table: str, row: Row) -> str | None:
         """As the port says."""
-        return self._execute_one(table, Operation(kind=OperationKind.INSERT, row=row))
+        with self._lock:
+            return None if self._row(table, row.partition, row.key) else self._write(table, row)
 
     def upsert(self, table: str, row: Row) -> str:
         """As the port says."""
@@ -79,7 +80,9 @@ class MemoryStorage:
 
     def replace(self, table: str, row: Row) -> str | None:
         """As the port says."""
-        return self._execute_one(table, Operation(kind=OperationKind.REPLACE, row=row))
+        with self._lock:
+            stored = self._row(table, row.partition, row.key)
+            return self._write(table, row) if stored and stored.etag == row.etag else None
 
     def delete(self, table: str, partition: str, key: str, etag: str | None = None) -> bool:
         """As the port says."""
@@ -141,10 +144,6 @@ class MemoryStorage:
                 return stored is not None and stored.etag == row.etag
             case OperationKind.DELETE:
                 return stored is not None and row.etag in {"", stored.etag}
-
-    def _execute_one(self, table: str, operation: Operation) -> str | None:
-        with self._lock:
-            return self._execute(table, operation) if self._allows(table, operation) else None
 
     def _execute(self, table: str, operation: Operation) -> str:
         row = operation.row
