@@ -19,7 +19,15 @@ from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Process
 from shared.publishing.context import PublishContext
-from shared.publishing.placeholders import CALLS_TO_PLACE, describe, note_writes, place, report_columns, schema_digest
+from shared.publishing.placeholders import (
+    CALLS_TO_PLACE,
+    Description,
+    describe,
+    note_writes,
+    place,
+    report_columns,
+    schema_digest,
+)
 from shared.publishing.planning import Plan, execute, last_run
 from shared.publishing.resolution import resolve, resolved_entity
 from shared.publishing.settling import Refusal, Settled, Settler
@@ -180,7 +188,8 @@ class CatalogWriter:
             for plan in ready_plans
             if (guid := written_processes.get(plan.entry.qualified_name))
         ]
-        self._end(taken_plans, touched_columns, "written")
+        description = self._described(touched_columns)
+        self._end(self._execute(taken_plans), "written", description)
         remaining_plans = [plan for plan in begun_plans if not written_processes.get(plan.entry.qualified_name)]
         error = CatalogRefused(status=_TAKEN, code="", detail="given no guid")
         return self._requeue(remaining_plans, error, number_sent=len(begun_plans))
@@ -196,24 +205,25 @@ class CatalogWriter:
             landing=self.context.landed(plan.entry.landing),
         )
 
-    def _end(
-        self, plans: Sequence[tuple[Plan, LedgerEntry | None]], touched_columns: Iterable[str], state: str
-    ) -> None:
-        """End plans in this state with their ledger entries, after the placeholders that they touched are described.
-
-        Raises CatalogUnavailable, and CatalogRefused without access, where these can't be described.
-        """
+    def _described(self, touched_columns: Iterable[str]) -> Description:
+        """Describe the placeholders whose columns were touched, and note how that went."""
         description = describe(self.context, touched_columns)
         self.settler.note(description)
-        self.settler.finish_plans(self._execute(plans), state)
+        return description
+
+    def _end(self, plans: Sequence[Plan], state: str, description: Description) -> None:
+        """End plans in this state, whose placeholders are described.
+
+        Raises CatalogUnavailable, and CatalogRefused without access, where these could not be described.
+        """
+        self.settler.finish_plans(plans, state)
         if description.unavailable:
             raise description.unavailable
 
     def describe(self, entries: Sequence[QueueEntry]) -> None:
         """Describe the placeholders of these data sets, where they do not show what they should. Raises as `_end`."""
-        description = describe(self.context, [entry.key for entry in entries])
+        description = self._described([entry.key for entry in entries])
         self.settler.published.written += description.written
-        self.settler.note(description)
         open_keys = {*description.later, *description.errors, *description.untried}
         self.settler.finish([Settled.of(entry) for entry in entries if entry.key not in open_keys])
         if description.unavailable:
@@ -249,7 +259,8 @@ class CatalogWriter:
         touched_columns = [
             key for plan, entry in plans_with_entries if entry for key in report_columns(self.context, plan)
         ]
-        self._end(plans_with_entries, touched_columns, "unchanged")
+        description = self._described(touched_columns)
+        self._end(self._execute(plans_with_entries), "unchanged", description)
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.
@@ -270,7 +281,8 @@ class CatalogWriter:
             return [Refusal(plan=begun_plan, error=error, isolated=True)]
         entry = begun_plan.entry.removed(context.landed(landing))
         gone_plan = replace(begun_plan, process=None)
-        self._end([(gone_plan, entry)], report_columns(context, gone_plan), "removed")
+        description = self._described(report_columns(context, gone_plan))
+        self._end(self._execute([(gone_plan, entry)]), "removed", description)
         return []
 
 
