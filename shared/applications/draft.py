@@ -115,12 +115,17 @@ class Draft:
 
     def runs_with_other_batches(self, merged: Mapping[str, MergedRun]) -> set[str]:
         """The runs whose enclosing batches have changed, of those that are not folded now."""
-        if self.batches == self.previous.batches:
-            return set()
+        changed_batches = [
+            batch
+            for batches, others in ((self.batches, self.previous.batches), (self.previous.batches, self.batches))
+            for run_id, batch in batches.items()
+            if others.get(run_id) != batch
+        ]
         return {
             run_id
             for run_id, span in self.unsourced.items()
             if run_id not in merged
+            and any(batch.encloses(span) for batch in changed_batches)
             and _enclosing(run_id, span, self.previous.batches) != _enclosing(run_id, span, self.batches)
         }
 
