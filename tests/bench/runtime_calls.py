@@ -22,7 +22,7 @@ from shared.ingest.receiver import Receiver
 from shared.publishing.context import PublishContext, PublishOptions
 from shared.publishing.publisher import Publisher
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import APPLICATIONS, ASSETS, PUBLISH_QUEUE, event_of_blob
+from shared.storage_layout import APPLICATIONS, ASSETS, EVENTS, PUBLISH_QUEUE, event_of_blob
 from tests.bench.replay import Family, Item, Replay, families
 from tests.support.events import event
 from tests.support.memory_catalog import MemoryCatalog
@@ -81,11 +81,26 @@ class Count:
         return self.calls.total() / self.events
 
 
+class Inbox(MemoryStorage):
+    """Storage that notes the names of the events that arrive."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrived: list[str] = []
+
+    def put_new(self, container: str, name: str, data: bytes) -> bool:
+        """As the port says."""
+        is_new = super().put_new(container, name, data)
+        if is_new and container == EVENTS:
+            self.arrived.append(name)
+        return is_new
+
+
 class Runtime:
     """Receiver, parser and publisher of one process, in memory."""
 
     def __init__(self) -> None:
-        self.memory = MemoryStorage()
+        self.memory = Inbox()
         self.storage: Any = CountedCalls(self.memory)
         self.events = 0
         self.context = PublishContext(
@@ -96,18 +111,18 @@ class Runtime:
 
     def receive(self, bodies: Sequence[bytes]) -> list[str]:
         """Receive events, which are not counted: the names of their blobs."""
-        known_names = {fact.name for fact in self.memory.blobs("events")}
+        self.memory.arrived.clear()
         for body in bodies:
             self._receiver.receive(body)
         self.events += len(bodies)
-        return [fact.name for fact in self.memory.blobs("events") if fact.name not in known_names]
+        return sorted(self.memory.arrived)
 
     def deliver(self, blobs: Sequence[str]) -> None:
         """Process events in the order of their times."""
         places = sorted(((event_of_blob(blob), blob) for blob in blobs), key=lambda pair: pair[0].time)  # type: ignore[union-attr]  # all are names of events
         for place, blob in places:
             if place:
-                self._delivery.deliver(place, self.memory.get("events", blob) or b"")
+                self._delivery.deliver(place, self.memory.get(EVENTS, blob) or b"")
 
     def publish(self) -> None:
         """Publish what is due."""
