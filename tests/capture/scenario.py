@@ -1,7 +1,8 @@
 """The scenarios: scripts, their true lineage, and the folders of their events."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.capture.needs import Needs
@@ -60,7 +61,8 @@ MATRIX = (*(Versions(listener=listener_version) for listener_version in LISTENER
 """All versions that a Spark scenario runs on, unless its truth says `not_run`."""
 
 
-def scenarios() -> dict[str, Scenario]:
+@cache
+def scenarios() -> Mapping[str, Scenario]:
     """Return all scenarios by name: the examples first, then those made for capturing."""
     scripts = [
         *sorted((PROJECT / "examples").glob("*.py")),

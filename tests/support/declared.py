@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ Row = tuple[Any, ...]
 Declared = dict[str, set[Row]]
 
 
+@cache
 def declared_truth(folder: Path) -> Declared:
     """Return the declarations in a capture's events by its truth.
 
