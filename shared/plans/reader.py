@@ -46,7 +46,8 @@ class PlanLineage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def read_plan(facet: PlanFacet, read_query: ReadQuery = read_nothing) -> PlanLineage:
     """The lineage of the plan in a facet; `read_query` reads the texts of its JDBC queries. Raises UnreadablePlan."""
     text = unpack(facet)
-    return _remembered(renumbered(text), read_query) if len(text) <= _SHORT else read_document(text, read_query)
+    kept_lineage = _remembered(renumbered(text), read_query) if len(text) <= _SHORT else None
+    return kept_lineage or read_document(text, read_query)
 
 
 _UNEXPECTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -65,11 +66,22 @@ def read_document(text: bytes, read_query: ReadQuery = read_nothing) -> PlanLine
         raise UnreadablePlan(f"the plan has an unexpected form: {type(error).__name__}") from error
 
 
-_SHORT = 4_000
-"""Bytes. Longer plans are not cached: senders must not decide how much memory is used."""
+_SHORT, _FEW = 4_000, 1_000
+"""Bytes of a plan, and columns and sources of its lineage. Others are not cached: senders must not decide how much
+memory is used.
+"""
 
-_remembered = lru_cache(maxsize=512)(read_document)
-"""Most queries are executed again and again: by each batch of a stream, each run of a job."""
+
+@lru_cache(maxsize=512)
+def _remembered(text: bytes, read_query: ReadQuery) -> PlanLineage | None:
+    """As `read_document`; None for a lineage that is too large to keep. Most queries are executed again and again: by
+    each batch of a stream, each run of a job.
+    """
+    lineage = read_document(text, read_query)
+    datasets = (*lineage.outputs, *lineage.inputs)
+    size = sum(len(dataset.schema) + len(dataset.rows) for dataset in datasets)
+    fields = (field for dataset in datasets for _, outputs in dataset.fields for field in outputs)
+    return lineage if size + sum(len(field.input_fields or ()) for field in fields) <= _FEW else None
 
 
 def _read(document: Document, read_query: ReadQuery) -> PlanLineage:

@@ -490,3 +490,15 @@ def test_a_text_that_looks_like_an_id_stays_as_it_is() -> None:
     plans = PlanBuilder()
     lineage = _read(plans.writing(plans.project(plans.table("file:/in", column(5, name)), column(5, name))))
     assert edges_of(lineage.outputs[0]) == {f"{name}>{name}"}
+
+
+def test_a_large_lineage_of_a_short_plan_is_not_kept() -> None:
+    plans = PlanBuilder()
+    paths = [f"f:/{number}" for number in range(300)]
+    index = {"k": "InMemoryFileIndex", "paths": paths}
+    table = plans.add("LogicalRelation", relation={"k": "HadoopFsRelation", "location": index}, output=[A, B])
+    document = plans.writing(plans.project(table, alias(4, "c", call("Add", A, B)), alias(5, "d", call("Add", A, B))))
+    lineage = _read(document)
+    assert len(lineage.inputs) == len(paths)
+    assert _read(document) == lineage
+    assert _read(document) is not lineage
