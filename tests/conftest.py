@@ -61,10 +61,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -durations.get(_file(item.nodeid), 0))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection() -> None:
     """Keep the garbage collector from walking through all tests and their modules again and again."""
-    gc.collect()
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let it walk only through what comes later."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
