@@ -7,8 +7,11 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  
 _GROUPS = (
     (
         "tests/lake/engine/test_sail",
+        "tests/cli/doctor/test_trial_run",
+        "tests/cli/test_excluded_lake",
         "tests/cli/test_govern_lake",
-        "tests/cli/test_lake_publish",
+        "tests/cli/test_hostile_lake",
+        "tests/cli/test_lake_",
         "tests/cli/test_watch_lake",
     ),  # one process with Sail
     ("tests/lake/",),  # one warm Spark session
