@@ -193,6 +193,28 @@ def test_a_refused_description_delays_no_process() -> None:
     assert counts.refused == 1
 
 
+def test_a_description_that_the_catalog_fails_on_pauses_publishing_and_counts_once_it_is_written() -> None:
+    class Choking(RefusingByName):
+        is_choking = True
+
+        def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
+            if self.is_choking:
+                raise choking()
+            return super().describe_placeholder(asset, bare=bare)
+
+    storage, catalog, clock = MemoryStorage(), Choking(), Clock()
+    jobs(storage, 1)
+    publish(storage, catalog, publish_options(clock))
+    fold(
+        storage,
+        event("d", "COMPLETE", "10:03:00", outputs=["/out0"], states={"/out0": ("DROP", "")}, application="x"),
+    )
+    assert publish(storage, catalog, publish_options(clock)).error == "500"
+    catalog.is_choking = False
+    clock.at += timedelta(hours=1)
+    assert publish(storage, catalog, publish_options(clock)).written == 1
+
+
 def test_smaller_batches_write_everything_to_a_catalog_that_takes_few_calls() -> None:
     """A catalog that throttles every eighth call, for ever."""
 
