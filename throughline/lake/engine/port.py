@@ -34,6 +34,9 @@ class Engine(Protocol):
     def load(self, place: str, schema: StructType) -> DataFrame:
         """The rows of a Delta table, whose stored columns are these."""
 
+    def nullable(self, rows: DataFrame, schema: StructType) -> DataFrame:
+        """The rows of this schema, for a new table whose columns may all hold null."""
+
     def aside(self, place: str, rows: DataFrame) -> DataFrame:
         """The rows that were written to `place` as Parquet; `rows` is what was written."""
 

@@ -56,6 +56,10 @@ class SparkEngine:
         """See `Engine`."""
         return self.session.read.format("delta").load(place)
 
+    def nullable(self, rows: DataFrame, schema: StructType) -> DataFrame:  # noqa: ARG002 - Sail's adapter needs it
+        """See `Engine`. Delta makes them so."""
+        return rows
+
     def aside(self, place: str, rows: DataFrame) -> DataFrame:
         """See `Engine`. The schema is known from `rows`, so no file is opened to find it."""
         return self.session.read.schema(rows.schema).parquet(_literally(place))

@@ -185,9 +185,9 @@ class Lake:
         return old, partitions
 
     def _create(self, table: Table, fresh_rows: DataFrame) -> int:
-        fields = table.struct().fields
-        dressed = fresh_rows.select(
-            *(f.col(lake_field.name).alias(lake_field.name, metadata=lake_field.metadata) for lake_field in fields)
+        schema = table.struct()
+        dressed = self.engine.nullable(fresh_rows, schema).select(
+            *(f.col(lake_field.name).alias(lake_field.name, metadata=lake_field.metadata) for lake_field in schema)
         )
         place = self._path(table)
         writer = dressed.write.format("delta").mode("error").option("description", table.comment)
