@@ -66,7 +66,7 @@ def read_document(text: bytes, read_query: ReadQuery = read_nothing) -> PlanLine
         raise UnreadablePlan(f"the plan has an unexpected form: {type(error).__name__}") from error
 
 
-_SHORT, _FEW = 4_000, 1_000
+_SHORT, _FEW = 4_000, 300
 """Bytes of a plan, and columns and sources of its lineage. Others are not cached: senders must not decide how much
 memory is used.
 """
