@@ -81,9 +81,6 @@ class _Drain:
         self._settler = Settler(context=context, published=published)
         writer = Rehearsal if context.publishing.shadow else CatalogWriter
         self._writer = writer(context=context, settler=self._settler)
-        self._planned: list[Plan] = []
-        self._removals: list[Plan] = []
-        self._failures = 0
         self.in_flight: set[str] = set()
 
     def run(self, queue: PublishQueue | None) -> bool:
@@ -135,7 +132,7 @@ class _Drain:
         """Publish these entries: processes; then data sets, whose columns depend on all processes. False if the session
         ended before, or the catalog is unavailable. Raises WriteConflict.
         """
-        self._planned, self._removals = [], []
+        self._planned, self._removals = list[Plan](), list[Plan]()
         progress = self._published.progress
         self._failures = queue.failures if queue.paused else 0
         self._context.assets.claim(self._storage, queue.owner)

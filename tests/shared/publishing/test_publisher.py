@@ -104,7 +104,7 @@ def test_an_unavailable_catalog_is_not_called_for_a_while() -> None:
     catalog.away = False
     clock.at += timedelta(minutes=1)
     assert publish(storage, catalog, publish_options(clock)).written == 1
-    assert entries(storage) == ()
+    assert (entries(storage), read_queue(storage).why) == ((), "")
 
 
 def test_a_refused_process_delays_no_other_and_is_retried_later() -> None:
