@@ -1,5 +1,6 @@
 """Mutation: each statement is removed once; the command lists those whose removal no test finds."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,7 +81,7 @@ def test_the_command_lists_what_no_test_finds(tmp_path: Path) -> None:
     assert code == 1
     assert f"SURVIVES {FILE}:{survivor}: return NEVER" in output
     assert "2 statements removed" in output
-    assert f"found by {tests.name}" in output.replace(f"{tests.parent}/", "")
+    assert re.search(r"found by \S*test_code\.py:", output), "its folder is named as pytest does"
     code, output = mutate(tests, f"{constant}-{constant}")
     assert (code, "1 survive" in output) == (1, True), "outside of functions"
     tests.write_text("def test_it():\n    assert False\n")
