@@ -104,7 +104,6 @@ class Settler:
 
     def begin(self, entries: Iterable[QueueEntry]) -> None:
         """Begin to work on these entries."""
-        self.entries.clear()
         self.entries.update({entry.target: entry for entry in entries})
 
     def finish(self, items: Sequence[Settled]) -> None:

@@ -26,6 +26,7 @@ from shared.storage_layout import (
     PUBLISH_QUEUE,
     QUEUE_PARTITION,
     digest_of,
+    process_key,
 )
 from shared.telemetry.port import PROCESS, Act, Acts
 from tests.support.events import event, run_id, write
@@ -86,7 +87,8 @@ def test_a_process_without_supporters_is_removed() -> None:
     fold(storage, *write("a", "app1", "10:00", "/a"))
     publish(storage, catalog, publish_options(clock))
     fold(storage, write("a", "app1", "10:01", "/a", end="FAIL")[1])
-    assert publish(storage, catalog, publish_options(clock)).removed == 1
+    counts = publish(storage, catalog, publish_options(clock))
+    assert (counts.removed, [sign for sign, _ in counts.changes]) == (1, ["-"])
     assert catalog.processes == {}
     assert set(catalog.assets) == {("fs_path", "file:///a"), ("fs_path", "file:///out")}
     assert entries(storage) == ()
@@ -136,8 +138,9 @@ def test_a_process_waits_while_an_interrupted_write_may_take_effect() -> None:
     with pytest.raises(Killed):
         publish(storage, Deadly(), publish_options(clock))
     fold(storage, *write("b", "app1", "10:02", "/b"))
-    counts = publish(storage, catalog, publish_options(clock))
-    assert (counts.written, counts.postponed) == (0, 1)
+    reports = list[tuple[str, str]]()
+    counts = publish(storage, catalog, publish_options(clock, telemetry=outcomes(reports)))
+    assert (counts.written, counts.postponed, reports) == (0, 1, [("postponed", "")])
     clock.at += timedelta(minutes=10)
     assert publish(storage, catalog, publish_options(clock)).written == 1
     (process,) = catalog.processes.values()
@@ -220,7 +223,7 @@ def test_a_refused_process_that_another_publisher_has_taken_off_the_queue_is_put
     assert reports == [("refused", "400 ATLAS-400-00-01A: no")]
 
 
-def test_only_what_was_not_done_before_the_catalog_failed_is_blamed() -> None:
+def test_only_what_was_not_done_before_the_catalog_failed_is_blamed(caplog: pytest.LogCaptureFixture) -> None:
     storage, catalog, clock = MemoryStorage(), UnreliableCatalog(), Clock()
     fold(storage, *write("a", "app1", "10:00", "/a"))
     publish(storage, catalog, publish_options(clock))
@@ -230,6 +233,10 @@ def test_only_what_was_not_done_before_the_catalog_failed_is_blamed() -> None:
     catalog.away = True
     assert publish(storage, catalog, publish_options(clock)).error == "no answer"
     assert sorted("verify --fix" in entry.error for entry in entries(storage)) == [False, True]
+    assert [record.message.partition(" error=")[0] for record in caplog.records] == [
+        f"process put off process={process_key('throughline:v1://tests/app/file/out3')}",
+        "catalog unavailable pause=15s batch=1",
+    ]
 
 
 def test_a_catalog_without_access_is_not_called_again_and_refuses_no_process() -> None:

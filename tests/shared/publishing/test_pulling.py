@@ -203,7 +203,9 @@ def test_what_is_true_is_published_while_another_mark_is_in_flight() -> None:
     fold(storage, *write("a", "app1", "10:00", "/a"))
 
     def look() -> None:
-        assert publish(storage, catalog, publish_options(clock)).written == 1
+        watched = Watched(storage)
+        assert publish(watched, catalog, publish_options(clock)).written == 1
+        assert watched.calls["lease publisher"] == 1, "there is no drain for the other mark"
         (entry,) = entries(storage)
         assert [mark.version for mark in entry.marks] == [2]
 

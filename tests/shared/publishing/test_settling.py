@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from shared.publishing.settling import batch_size, shrink_to_fit
 from shared.storage.memory import MemoryStorage
-from tests.support.events import write
+from shared.telemetry.port import PROCESS, Act, Acts
+from tests.support.events import event, write
 from tests.support.publish_world import Clock, entries, fold, publish, publish_options
 from tests.support.refusing_catalog import RefusingByName, refusal
 
@@ -39,3 +40,11 @@ def test_shrinking_keeps_the_first_items_that_fit(items: list[int], room: int) -
     assert items[: len(kept_shrink)] == kept_shrink
     assert len(kept_shrink) <= max(1, room)
     assert kept_shrink or not items
+
+
+def test_the_outcome_of_a_process_says_how_many_data_sets_it_reads_and_writes() -> None:
+    storage, acts = MemoryStorage(), list[Act]()
+    fold(storage, event("a", "COMPLETE", "10:00:00", inputs=["/a", "/b"], outputs=["/out"], application="app"))
+    publish(storage, RefusingByName(), publish_options(Clock(), telemetry=Acts(acts.append)))
+    (facts,) = (act.facts for act in acts if act.kind is PROCESS)
+    assert (facts["inputs"], facts["outputs"]) == (2, 1)
