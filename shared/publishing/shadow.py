@@ -69,7 +69,6 @@ class Rehearsal(CatalogWriter):
                 self._hold_descriptions(sorted(report_columns(self.context, plan)))
             kept_plan = execute(storage, plan, entry)
             self.settler.finish_plans([kept_plan] if kept_plan else [], "unchanged")
-        self.context.assets.flush(storage)
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Hold the removal of a process back."""

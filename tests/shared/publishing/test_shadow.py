@@ -76,6 +76,20 @@ def test_the_next_publish_in_shadow_mode_plans_nothing_again() -> None:
     assert storage.calls == {"partition publishqueue": 1}
 
 
+def test_assets_that_were_found_in_shadow_mode_are_known_to_the_next_process() -> None:
+    storage, catalog, clock = MemoryStorage(), UnreliableCatalog(), Clock()
+    for name in ("/a", "/out"):
+        attributes = (("name", name), ("description", "Found by a scan."), ("path", name))
+        catalog.create_assets([AssetEntity(type="fs_path", qualified_name=f"file://{name}", attributes=attributes)])
+    shadow = publish_options(clock, shadow=True)
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, shadow)
+    calls = catalog.calls
+    fold(storage, *write("b", "app2", "10:01", "/out", sink="/a"))
+    assert publish(storage, catalog, shadow).held == 1
+    assert catalog.calls == calls
+
+
 def test_the_end_of_shadow_mode_publishes_everything_held_back() -> None:
     storage, catalog, clock = MemoryStorage(), UnreliableCatalog(), Clock()
     fold(storage, *write("a", "app1", "10:00", "/a"), *write("b", "app1", "10:01", "/a", sink="/b"))
@@ -116,8 +130,8 @@ def test_a_new_description_of_a_placeholder_is_held_back_too() -> None:
     writes = catalog.writes
     drop = event("d", "COMPLETE", "11:00:00", outputs=["/out"], states={"/out": ("DROP", "")}, application="app1")
     fold(storage, drop)
-    publish(storage, catalog, publish_options(clock, shadow=True))
-    assert shadow_of(storage).describes == 1
+    assert publish(storage, catalog, publish_options(clock, shadow=True)).held == 2
+    assert shadow_of(storage) == Shadow(removes=1, describes=1)
     assert catalog.writes == writes
     leave_shadow_mode(storage, publish_options(clock))
     publish(storage, catalog, publish_options(clock))
