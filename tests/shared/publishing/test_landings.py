@@ -296,6 +296,19 @@ def test_a_process_is_not_written_when_its_placeholders_took_too_long() -> None:
     assert publish(storage, catalog, options).written == 1, "what was placed is there by now"
 
 
+def test_no_further_data_sets_are_created_when_their_time_is_over() -> None:
+    class Placing(MemoryCatalog):
+        def create_assets(self, assets: Sequence[AssetEntity]) -> dict[AssetKey, str]:
+            clock.at += 10 * BOUND
+            return super().create_assets(assets)
+
+    storage, options, clock = slow_world()
+    catalog = Placing()
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, replace(options, batch=1, stopped=lambda: bool(catalog.assets)))
+    assert len(catalog.assets) == 1
+
+
 def test_the_bound_of_a_write_limits_its_number_of_processes() -> None:
     class Heavy(MemoryCatalog):
         def __init__(self) -> None:

@@ -124,14 +124,24 @@ class KnowsNoColumns(MemoryCatalog):
         return super().describe_placeholder(asset, bare=bare)
 
 
-def test_refused_columns_do_not_prevent_lineage() -> None:
+def test_refused_columns_do_not_prevent_lineage(caplog: pytest.LogCaptureFixture) -> None:
     storage, catalog = MemoryStorage(), KnowsNoColumns()
     run(storage, catalog, copy_run("one", (X, Y), (X,)))
     assert len(catalog.processes) == 1
+    assert caplog.records[0].message.startswith("columns refused error=400")
     run(storage, catalog, copy_run("two", (X, Y, Z), (X,), minute=5))
     counts = publish(storage, catalog, PublishOptions(now=lambda: datetime.now(UTC) + timedelta(hours=9)))
     assert (counts.error, counts.refused) == ("", 2), "they are tried again later, and reported meanwhile"
     assert {asset.columns for asset in catalog.assets.values()} == {()}
+
+
+def test_refused_columns_do_not_prevent_the_rest_of_a_description() -> None:
+    storage, catalog = MemoryStorage(), KnowsNoColumns()
+    run(storage, catalog, copy_run("one", (X,), (X,)))
+    change = {"lifecycleStateChange": "DROP"}
+    drop = dataset("orders", "abfss://raw@acct.dfs.core.windows.net", lifecycleStateChange=change)
+    run(storage, catalog, packed(body(run="drop", outputs=[drop])))
+    assert any("Dropped" in dict(asset.attributes)["description"] for asset in catalog.assets.values())
 
 
 def test_a_new_look_up_keeps_the_columns_of_a_placeholder(fresh_catalog: CatalogServer) -> None:

@@ -11,12 +11,12 @@ from shared.applications.partition import read_state
 from shared.atlas.entities import AssetEntity
 from shared.errors import CatalogRefused
 from shared.publishing.context import PublishOptions
-from shared.publishing.headers import PATIENCE
+from shared.publishing.headers import PATIENCE, Headers
 from shared.publishing.planning import read_process
 from shared.publishing.publisher import Publisher
 from shared.records.publish_queue import ASSET_KIND, PROCESS_KIND, Mark, leave_marks, read_queue
 from shared.storage.memory import MemoryStorage
-from shared.storage_layout import APPLICATIONS, PROCESSES, asset_key, process_key
+from shared.storage_layout import APPLICATIONS, HEADER, PROCESSES, asset_key, process_key
 from tests.support.events import event, run_id, write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import (
@@ -173,6 +173,39 @@ def test_a_mark_that_never_comes_true_is_fenced_off_and_its_commit_is_refused() 
     assert publish(storage, catalog, publish_options(clock)).written == 1
 
 
+def test_a_mark_of_a_later_commit_that_never_comes_true_is_fenced_off_too() -> None:
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    publish(storage, catalog, publish_options(clock))
+    with pytest.raises(Killed):
+        fold(Interrupted(storage, die), *write("b", "app1", "10:01", "/b"))
+    clock.at += 2 * PATIENCE
+    assert publish(storage, catalog, publish_options(clock)).unchanged == 1
+    assert entries(storage) == ()
+    fold(storage, *write("b", "app1", "10:01", "/b"))
+    snapshot = read_state(storage, APP)
+    assert snapshot
+    assert snapshot.state.version == 3, "the second was taken away"
+    assert publish(storage, catalog, publish_options(clock)).written == 1
+
+
+def test_a_commit_just_before_the_fence_is_published() -> None:
+    storage, catalog, clock = Watched(MemoryStorage()), MemoryCatalog(), now_clock()
+    fold(storage.real, *write("a", "app1", "10:00", "/a"))
+    clock.at += 2 * PATIENCE
+    header = storage.real.read(APPLICATIONS, APP, HEADER)
+    assert header
+    storage.real.delete(APPLICATIONS, APP, HEADER, header.etag)
+
+    def commit(name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "read" and arguments[0] == APPLICATIONS and storage.calls["read applications"] == 3:
+            storage.real.insert(APPLICATIONS, header)
+
+    storage.step_in = commit
+    assert publish(storage, catalog, publish_options(clock)).written == 1
+    assert storage.calls["replace applications"] == 0
+
+
 def test_a_worker_whose_mark_was_fenced_off_starts_over() -> None:
     storage, catalog, clock = MemoryStorage(), MemoryCatalog(), now_clock()
 
@@ -276,6 +309,31 @@ def test_each_header_is_read_once_for_all_processes_of_its_application() -> None
         fold(storage.real, *write(f"r{number}", "app1", f"10:0{number}", "/a", sink=f"/out{number}"))
     assert publish(storage, catalog, publish_options(clock)).written == 10
     assert storage.calls["read applications"] == 1
+
+
+def test_a_header_that_this_process_wrote_is_read_once_for_new_processes_and_not_for_known_ones() -> None:
+    storage = Watched(MemoryStorage())
+    worker = Runtime(storage=storage)
+    for number in range(3):
+        worker.post(*write(f"r{number}", "app1", f"10:0{number}", "/a", sink=f"/out{number}"))
+    storage.calls.clear()
+    assert worker.publish().written == 3
+    assert storage.calls["read applications"] == 1
+    worker.post(*write("b", "app1", "10:05", "/b", sink="/out1"))
+    storage.calls.clear()
+    assert worker.publish().written == 1
+    assert storage.calls["read applications"] == 0
+
+
+def test_a_drain_of_many_applications_keeps_only_some_of_their_headers() -> None:
+    storage = MemoryStorage()
+    headers = Headers(context=context_of(storage, MemoryCatalog()))
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    assert len(headers.content(APP, PROCESS).contributions) == 1
+    fold(storage, *write("b", "app1", "10:01", "/b"))
+    for number in range(500):
+        headers.state(run_id(f"other{number}"))
+    assert len(headers.content(APP, PROCESS).contributions) == 2, "read again"
 
 
 def test_known_assets_of_a_new_process_cost_no_read() -> None:

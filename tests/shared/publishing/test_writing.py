@@ -68,6 +68,13 @@ def test_a_refused_asset_delays_only_its_own_process() -> None:
     assert len(catalog.sizes) + catalog.placings <= 2 * FEW
 
 
+def test_a_refused_asset_without_columns_is_sent_once() -> None:
+    storage, catalog = MemoryStorage(), RefusingByName(refusal, "/bad")
+    jobs(storage, 0, "/bad")
+    assert publish(storage, catalog, publish_options(Clock())).refused == 1
+    assert catalog.placings == 1
+
+
 def test_several_refused_processes_are_all_isolated() -> None:
     storage, catalog = MemoryStorage(), RefusingByName(refusal, "/bad1", "/bad2", "/bad3")
     jobs(storage, PROCESSES - 3, "/bad1", "/bad2", "/bad3")
