@@ -14,7 +14,7 @@ from shared.publishing.context import PublishOptions
 from shared.publishing.headers import PATIENCE, Headers
 from shared.publishing.planning import read_process
 from shared.publishing.publisher import Publisher
-from shared.records.publish_queue import ASSET_KIND, PROCESS_KIND, Mark, leave_marks, read_queue
+from shared.records.publish_queue import ASSET_KIND, PROCESS_KIND, Mark, enqueue, leave_marks, read_queue
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import APPLICATIONS, HEADER, PROCESSES, asset_key, process_key
 from tests.support.events import event, run_id, write
@@ -356,6 +356,10 @@ def test_parts_are_written_together_with_the_ledger() -> None:
     storage.calls.clear()
     publish(storage, catalog, publish_options(clock))
     assert storage.calls["transact processes"] == 1, "the part alone"
+    enqueue(storage.real, [PROCESS])
+    storage.calls.clear()
+    assert publish(storage, catalog, publish_options(clock)).unchanged == 1
+    assert storage.calls["transact processes"] == 0, "nothing"
 
 
 def test_another_publisher_that_changed_a_data_set_ends_the_drain_and_nothing_is_lost() -> None:
