@@ -14,6 +14,7 @@ from shared.maintenance.publish_missing import (
     MissingPublished,
     missing_entries,
     plan_missing,
+    publish_all,
     publish_missing,
 )
 from shared.publishing.context import PublishOptions
@@ -59,6 +60,19 @@ def test_waiting_processes_are_written_and_the_reported_counts_add_up() -> None:
     writes = catalog.writes
     assert publish_missing(context_of(storage, catalog, small(clock))).published.progress == 0
     assert catalog.writes == writes
+
+
+def test_publishing_all_returns_the_names_of_what_changed_and_why_the_catalog_was_not_called_further() -> None:
+    class Away(MemoryCatalog):
+        def look_up(self, keys: Iterable[AssetKey]) -> dict[AssetKey, HeldAsset]:  # noqa: ARG002 - the port's
+            raise CatalogUnavailable("no answer", after=0)
+
+    storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
+    waiting(storage, 2)
+    assert publish_all(context_of(storage, Away(), small(clock)))[0].error == "no answer"
+    clock.at += timedelta(hours=1)
+    published, _ = publish_all(context_of(storage, catalog, small(clock)))
+    assert sorted(published.changes) == [("+", name) for name in sorted(catalog.processes)]
 
 
 def test_an_empty_catalog_gets_everything_that_the_lost_one_held() -> None:

@@ -12,6 +12,7 @@ from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.port import AssetKey, HeldAsset
 from shared.concurrency import ParallelMap
 from shared.errors import CatalogRefused, CatalogUnavailable
+from shared.publishing.context import remove_unlinked, turn
 from shared.publishing.publisher import Publisher
 from shared.records.ledger import request_rewrite
 from shared.records.publish_queue import enqueue, read_queue
@@ -92,6 +93,23 @@ def test_a_process_without_supporters_is_removed() -> None:
     assert catalog.processes == {}
     assert set(catalog.assets) == {("fs_path", "file:///a"), ("fs_path", "file:///out")}
     assert entries(storage) == ()
+
+
+def test_placeholders_that_another_process_removed_are_created_again_without_a_refused_call() -> None:
+    storage, catalog, options = MemoryStorage(), UnreliableCatalog(), publish_options(Clock())
+    publisher = Publisher(context=context_of(storage, catalog, options))
+    fold(storage, *write("a", "app1", "10:00", "/a"))
+    publisher.publish()
+    fold(storage, write("a", "app1", "10:00", "/a", end="FAIL")[1])
+    assert publisher.publish().removed == 1
+    other = context_of(storage, catalog, options)
+    with turn(other):
+        remove_unlinked(other, list(catalog.assets))
+    assert catalog.assets == {}
+    writes = catalog.writes
+    fold(storage, *write("b", "app2", "11:00", "/a"))
+    assert publisher.publish().written == 1
+    assert catalog.writes == writes + 2, "the data sets, and the process"
 
 
 def test_an_unavailable_catalog_is_not_called_for_a_while() -> None:

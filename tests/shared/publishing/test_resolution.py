@@ -3,8 +3,7 @@
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -14,21 +13,12 @@ from shared.errors import CatalogRefused
 from shared.maintenance.reconciliation import move, placed_assets, reconcile_due, remove_left
 from shared.publishing.context import PublishOptions, ResolutionOptions
 from shared.publishing.resolution import Lookup
+from shared.records.publish_queue import read_queue
 from shared.storage.memory import MemoryStorage
 from tests.support.asset_resolution import OUT, PATH, ROOT, SET, A, B, Counting, write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.publish_world import context_of, publish
+from tests.support.publish_world import Clock, context_of, publish
 from tests.support.publishing import leased
-
-
-@dataclass
-class Clock:
-    """A clock that tests set."""
-
-    at: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(days=1))
-
-    def __call__(self) -> datetime:
-        return self.at
 
 
 def scan(catalog: MemoryCatalog, *keys: AssetKey) -> None:
@@ -127,6 +117,19 @@ def test_a_catalog_that_is_unavailable_during_a_look_up_only_delays_the_write() 
     clock.at += timedelta(minutes=5)
     assert publish(storage, catalog, PublishOptions(now=clock)).written == 1
     assert sides(catalog) == {((A,), (OUT,))}
+
+
+def test_a_look_up_that_fails_after_its_search_counts_as_no_failure() -> None:
+    class Tired(Counting):
+        def search(self, text: str, limit: int = 25) -> tuple[Node, ...]:
+            self.away = True
+            return super().search(text, limit)
+
+    storage, catalog = MemoryStorage(), Tired()
+    scan(catalog, OUT)
+    write(storage, "job", "a", "out")
+    assert publish(storage, catalog, PublishOptions(now=Clock())).error == "no answer"
+    assert read_queue(storage).failures == 0, "the search is remembered"
 
 
 def test_an_ambiguous_match_is_reported_and_not_guessed() -> None:
