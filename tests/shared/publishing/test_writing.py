@@ -222,6 +222,27 @@ def test_a_description_that_the_catalog_fails_on_pauses_publishing_and_counts_on
     assert publish(storage, catalog, publish_options(clock)).written == 1
 
 
+def test_descriptions_that_were_not_tried_follow_as_soon_as_the_catalog_is_called_again() -> None:
+    class Throttled(MemoryCatalog):
+        described = 0
+
+        def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
+            self.described += 1
+            if self.described == 1:
+                raise CatalogUnavailable("429", after=30, over=True, blames=False)
+            return super().describe_placeholder(asset, bare=bare)
+
+    storage, catalog, clock = MemoryStorage(), Throttled(), Clock()
+    jobs(storage, 2)
+    publish(storage, catalog, publish_options(clock))
+    drops = {"/out0": ("DROP", ""), "/out1": ("DROP", "")}
+    fold(storage, event("d", "COMPLETE", "10:03:00", outputs=list(drops), states=drops, application="x"))
+    assert publish(storage, catalog, publish_options(clock)).error == "429"
+    clock.at += timedelta(seconds=31)
+    publish(storage, catalog, publish_options(clock))
+    assert catalog.described == 2, "the one that failed waits for longer"
+
+
 def test_smaller_batches_write_everything_to_a_catalog_that_takes_few_calls() -> None:
     """A catalog that throttles every eighth call, for ever."""
 
