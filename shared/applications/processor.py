@@ -253,17 +253,12 @@ class _Work:
                 break
             number_read += must_read and run_id not in self.read_records
             record = self._read(run_id) if must_read else self.read_records.get(run_id)
-            if record and record.home and run_id not in self.request.homes:
-                if run_id not in self.request.returned:
-                    self.homes[run_id] = record.home
-                    self.pending.discard(run_id)
-                    continue
-                record = record.without_home()
+            if record and record.home and run_id not in self.request.homes.keys() | self.request.returned:
+                self.homes[run_id] = record.home
+                continue
             run = self._input(run_id, record)
             if run.references or run.home:
                 runs[run_id] = run
-            else:
-                self.pending.discard(run_id)
         return runs
 
     def own_events(self, runs: Mapping[str, RunInput]) -> list[StoredEvent]:

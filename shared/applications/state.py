@@ -205,10 +205,6 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     plans_lost: int = 0
     stated: tuple[StatedFact, ...] = ()
 
-    def without_home(self) -> "RunRecord":
-        """Of a run that has come back from another application."""
-        return RunRecord(run_id=self.run_id, events=self.events, arrived=self.arrived, job=self.job)
-
     @property
     def digests(self) -> frozenset[str]:
         """The digests of its events as far as it refers to them, late and archived ones included."""
