@@ -295,6 +295,9 @@ def test_an_application_with_a_long_state_writes_only_what_changed() -> None:
     world.process(*bodies)
     parts = [row.key for row in world.memory.partition(APPLICATIONS, run_id("app"), since="state|")]
     assert 2 <= len(parts) <= 32
+    header = world.memory.read(APPLICATIONS, run_id("app"), HEADER)
+    assert header
+    assert sum(len(cell) for cell in header.values.values() if isinstance(cell, bytes)) < 200 * 1024, "without contents"
     assert len(world.edges()) == 120
     previous_etags = {row.key: row.etag for row in world.memory.partition(APPLICATIONS, run_id("app"), since="state|")}
     world.process(copy("COMPLETE", "10:00:01", run="small"))
