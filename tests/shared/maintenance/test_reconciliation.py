@@ -10,6 +10,8 @@ from shared.catalog.port import AssetKey, ProcessLinks
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.maintenance.reconciliation import move, placed_assets, reconcile_due
 from shared.publishing.context import PublishContext, PublishOptions
+from shared.publishing.resolution import search_matches
+from shared.records.control import RECONCILE
 from shared.storage.memory import MemoryStorage
 from tests.support.asset_resolution import PATH, ROOT, SET, write
 from tests.support.memory_catalog import MemoryCatalog
@@ -115,3 +117,24 @@ def test_an_error_that_no_placeholder_causes_ends_reconciling_and_keeps_what_was
     world.catalog.errors = {}
     world.reconcile()
     assert world.left == []
+
+
+def test_a_job_that_finds_the_scanned_asset_makes_reconciliation_due_for_the_others() -> None:
+    world = World("a")
+    RECONCILE.save(world.storage, world.clock.at + HOURS)
+    world.reconcile()
+    assert world.left == ["a"], "it is not due"
+    write(world.storage, "another job", "a", "out/another")
+    world.publish()
+    world.reconcile()
+    assert world.left == []
+
+
+def test_a_search_gives_the_matches_of_an_asset_best_first_without_its_placeholder() -> None:
+    world = World("orders")
+    world.catalog.create_assets(
+        [AssetEntity(type=PATH, qualified_name=f"{ROOT}/orders/", attributes=(("name", "orders"),))]
+    )
+    names = [name for name, _ in search_matches(world.catalog, own("orders"))]
+    assert names == [(SET, f"{ROOT}/orders/{{SparkPartitions}}"), (PATH, f"{ROOT}/orders/")]
+    assert search_matches(world.catalog, ("fs_path", "file:///orders")) == ()
