@@ -7,6 +7,7 @@ from shared.storage_layout import EVENTS
 from tests.support.events import event, write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import Clock, fold, publish, publish_options
+from tests.support.runtime import Runtime
 
 SQL = "INSERT INTO out SELECT * FROM a WHERE name = 'Ann'"
 
@@ -19,9 +20,13 @@ def facts_of(storage: MemoryStorage, *, with_statement: bool) -> str:
     return process.facts
 
 
+def job_end() -> bytes:
+    return event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/out"], application="app1", sql=SQL)
+
+
 def job_with_sql() -> MemoryStorage:
     storage = MemoryStorage()
-    fold(storage, event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/out"], application="app1", sql=SQL))
+    fold(storage, job_end())
     return storage
 
 
@@ -39,6 +44,18 @@ def test_a_run_whose_events_are_damaged_has_no_sql(caplog: pytest.LogCaptureFixt
     storage.put_new(EVENTS, blob.name, b"damaged")
     assert "SQL" not in facts_of(storage, with_statement=True)
     assert "statement not shown" in caplog.text
+
+
+def test_a_run_of_many_events_keeps_its_sql_in_its_record() -> None:
+    runtime = Runtime()
+    for second in range(9):
+        runtime.receive(event("a", "RUNNING", f"09:59:0{second}", inputs=["/a"], outputs=["/out"], application="app1"))
+    runtime.post(job_end())
+    for blob in list(runtime.storage.blobs(EVENTS)):
+        runtime.storage.delete_blob(EVENTS, blob.name)
+    runtime.publish(with_statement=True)
+    (process,) = runtime.catalog.processes.values()
+    assert process.facts.splitlines()[-1] == "SQL: INSERT INTO out SELECT * FROM a WHERE name = ?"
 
 
 def test_a_process_whose_last_run_has_failed_has_no_facts() -> None:
