@@ -1,5 +1,7 @@
 """How calls become smaller: every process is written or blamed alone, in few calls."""
 
+from datetime import timedelta
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +11,7 @@ from shared.telemetry.port import PROCESS, Act, Acts
 from tests.support.events import event, write
 from tests.support.publish_world import Clock, entries, fold, publish, publish_options
 from tests.support.refusing_catalog import RefusingByName, refusal
+from tests.support.runtime import Runtime
 
 
 @settings(max_examples=40)
@@ -48,3 +51,14 @@ def test_the_outcome_of_a_process_says_how_many_data_sets_it_reads_and_writes() 
     publish(storage, RefusingByName(), publish_options(Clock(), telemetry=Acts(acts.append)))
     (facts,) = (act.facts for act in acts if act.kind is PROCESS)
     assert (facts["inputs"], facts["outputs"]) == (2, 1)
+
+
+def test_the_outcome_of_a_written_process_says_how_long_its_change_has_waited() -> None:
+    runtime, acts = Runtime(), list[Act]()
+    runtime.receive(event("a", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/out"], application="app"))
+    runtime.sweep()
+    runtime.now += timedelta(minutes=5)
+    runtime.publish(telemetry=Acts(acts.append))
+    (lag,) = (act.facts["lag"] for act in acts if act.kind is PROCESS)
+    assert isinstance(lag, float)
+    assert lag >= 300
