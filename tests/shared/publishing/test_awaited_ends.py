@@ -92,6 +92,14 @@ class World:
         of_run["run"]["facets"]["throughline_plan"]["joined"] = True
         fold(self.storage, json.dumps(of_run).encode())
 
+    def plan_alone(self, number: int, source: str = "/a") -> None:
+        """The same plan, which the jar sent without the id of the run."""
+        application = run_id(f"app{number}")
+        fold(
+            self.storage,
+            plan_event(run_id(f"plan{number}"), f"{DAY}T10:{number:02d}:00Z", application=application, source=source),
+        )
+
     def publish(self) -> tuple[int, int]:
         """How many processes were written or removed, and how many wait."""
         counts = publish(self.storage, self.catalog, publish_options(self.clock))
@@ -130,6 +138,16 @@ def test_a_changed_run_is_published_once_its_second_end_has_come(world: World) -
     world.plan(2, "/c")
     assert world.publish() == (1, 0)
     assert entries(world.storage) == ()
+
+
+def test_a_plan_that_came_alone_is_the_second_end_of_the_run_that_it_is_joined_to(world: World) -> None:
+    world.listener(1)
+    world.plan_alone(1)
+    assert world.publish() == (1, 0)
+    world.listener(2, "/c")
+    assert world.publish() == (0, 1)
+    world.plan_alone(2, "/c")
+    assert world.publish() == (1, 0)
 
 
 def test_a_second_end_that_adds_nothing_ends_the_wait(world: World) -> None:
