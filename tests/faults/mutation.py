@@ -234,7 +234,7 @@ class Hunt:
             for mutant in outside:
                 with changed(home, {mutant.file: mutant.source}):
                     code, _ = run(home, "pytest", *_OPTIONS, *quickest, seconds=10 * self.seconds)
-                self._note(mutant, "all tests, started anew" if code else "")
+                self._note(mutant, "all tests in a new process" if code else "")
 
     def _note(self, mutant: Mutant, finder: str) -> None:
         if not finder:
