@@ -2,6 +2,8 @@
 
 import random
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -74,6 +76,37 @@ def test_a_delivery_that_is_repeated_by_the_process_that_folded_it_costs_no_call
     assert not world.storage.calls
     assert world.deliver(complete, worker=world.new_worker()) == [True]
     assert world.storage.calls == {"partition": 1, "read": 1}
+
+
+def test_an_event_that_was_folded_with_the_end_of_its_run_costs_no_call_and_publishes_nothing() -> None:
+    world = Applications()
+    start, complete = world.receive(START, COMPLETE)
+    world.deliver(complete)
+    world.storage.calls.clear()
+    assert world.deliver(start) == [False]
+    assert not world.storage.calls
+
+
+class Contended(KeyedLock):
+    """Locks that another thread holds first, which does this."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        super().__init__()
+        self._action = action
+
+    @contextmanager
+    def at(self, key: str) -> Iterator[None]:
+        self._action()
+        with super().at(key):
+            yield
+
+
+def test_an_event_that_another_thread_folds_meanwhile_is_not_folded_again() -> None:
+    world = Applications()
+    first, second = world.receive(COMPLETE, copy("COMPLETE", "10:00:03", run="other"))
+    locks = Contended(lambda: world.deliver(first))
+    assert world.deliver(second, worker=Delivery(processor=world.worker.processor, locks=locks)) == [True]
+    assert world.storage.calls == {"partition": 1, "transact": 2}
 
 
 def test_a_late_event_is_folded_at_once_by_the_process_that_folded_its_run() -> None:

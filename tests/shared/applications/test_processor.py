@@ -23,40 +23,6 @@ def copy(time: str, run: str = "run", source: str = "/a", *, kind: str = "COMPLE
     return event(run, kind, time, inputs=[source], outputs=["/b"], application=application)
 
 
-def split_run() -> Applications:
-    """A run whose first event names `app`, and whose end `other`."""
-    world = Applications()
-    world.process(copy("10:00:00", kind="START"), copy("10:00:05", source="/c", application="other"))
-    world.sweep(minutes=11)
-    return world
-
-
-def test_an_end_that_comes_where_a_run_was_before_is_brought_to_its_home_at_once() -> None:
-    world = split_run()
-    world.process(copy("10:00:07", source="/d", application="other"))
-    assert world.edges() == [("/a", "/b"), ("/c", "/b"), ("/d", "/b")]
-    assert world.application("other").state.contents == {}
-
-
-def test_an_end_without_its_row_is_brought_there_too() -> None:
-    world = split_run()
-    (end,) = world.receive(copy("10:00:07", source="/d", application="other"))
-    world.memory.delete(APPLICATIONS, run_id("other"), end.row_key)
-    world.deliver(end, worker=world.new_worker())
-    assert world.edges() == [("/a", "/b"), ("/c", "/b"), ("/d", "/b")]
-
-
-def test_a_run_comes_back_when_an_earlier_event_names_its_first_application() -> None:
-    world = split_run()
-    world.process(copy("09:00:00", source="/d", application="other"))
-    world.sweep(minutes=11)
-    assert world.application("app").state.contents == {}
-    record = world.record("other", "run")
-    assert record
-    assert (record.home, len(record.events)) == ("", 3)
-    assert world.edges() == [("/a", "/b"), ("/c", "/b"), ("/d", "/b")]
-
-
 def test_an_event_that_comes_again_beside_another_run_costs_one_query() -> None:
     world = Applications()
     (first, _) = world.receive(copy("10:00:00"), copy("10:00:01", run="other", kind="START"))
