@@ -144,6 +144,11 @@ def test_a_second_end_of_a_run_is_not_taken_for_the_end_of_a_new_one() -> None:
     world.deliver(*second)
     assert world.storage.calls == {"partition": 1, "transact": 2}, "the record is in memory with its header"
     assert world.edges() == [("/a", "/b"), ("/late", "/b")]
+    world.deliver(*world.receive(copy("COMPLETE", "10:00:06", run="other")))
+    third = world.receive(copy("COMPLETE", "10:00:07", source="/later"))
+    world.storage.calls.clear()
+    world.deliver(*third)
+    assert world.storage.calls == {"partition": 1, "transact": 2}, "that of another run was written since"
 
 
 def test_an_event_whose_row_is_missing_is_folded_all_the_same() -> None:
@@ -343,6 +348,9 @@ def test_the_start_of_an_application_that_comes_after_its_runs_counts() -> None:
     world = Applications()
     world.process(COMPLETE)
     assert world.application("app").state.first is None
+    world.storage.calls.clear()
+    world.process(event("another app", "START", "09:00:00"))
+    assert not world.storage.calls, "none of its runs was folded"
     world.process(event("app", "START", "09:00:00"))
     first = world.application("app").state.first
     assert first
