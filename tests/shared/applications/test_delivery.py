@@ -11,7 +11,7 @@ import pytest
 
 from shared.applications.delivery import Delivery
 from shared.applications.partition import MAX_UNFOLDED
-from shared.applications.processor import ApplicationProcessor
+from shared.applications.processor import MAX_ATTEMPTS, ApplicationProcessor
 from shared.concurrency import KeyedLock
 from shared.errors import ContentLost, WriteConflict
 from shared.events.dead_letters import dead_letters
@@ -200,8 +200,12 @@ def test_an_application_that_always_changes_is_given_up_for_now() -> None:
             world.memory.upsert(APPLICATIONS, header)
 
     world.storage.before = write_header
+    pauses: list[float] = []
+    worker = Delivery(processor=ApplicationProcessor(storage=world.storage, pause=pauses.append))
     with pytest.raises(WriteConflict, match="kept changing"):
-        world.deliver(complete)
+        world.deliver(complete, worker=worker)
+    assert len(pauses) == MAX_ATTEMPTS - 1
+    assert 0 < sum(pauses) < 1
     world.storage.before = lambda _name, _arguments: None
     world.deliver(complete)
     assert world.record("app", "run")

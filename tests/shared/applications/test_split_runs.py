@@ -5,6 +5,7 @@ from shared.openlineage.decoding import decode
 from shared.records.states import State
 from shared.storage_layout import APPLICATIONS, EVENTS, digest_of, stored
 from shared.sweeping.closing import ClosingOptions
+from shared.telemetry.port import RUN, Act, Acts
 from tests.support.applications import NOT_CLOSING, Applications
 from tests.support.events import event, run_id
 
@@ -30,9 +31,13 @@ def test_an_end_that_comes_where_a_run_was_before_is_brought_to_its_home_at_once
 
 def test_an_end_without_its_row_is_brought_there_too() -> None:
     world = split_run()
-    (end,) = world.receive(copy("10:00:07", source="/d", application="other"))
+    another = event("another", "COMPLETE", "10:00:07", application="other")
+    (end, _) = world.receive(copy("10:00:07", source="/d", application="other"), another)
     world.memory.delete(APPLICATIONS, run_id("other"), end.row_key)
+    world.storage.calls.clear()
     world.deliver(end, worker=world.new_worker())
+    assert world.record("other", "another")
+    assert world.storage.calls["partition"] == 6, "`other` is not read again for its sake"
     assert world.edges() == [("/a", "/b"), ("/c", "/b"), ("/d", "/b")]
 
 
@@ -64,11 +69,27 @@ def test_a_run_that_is_brought_to_its_home_has_arrived_when_its_last_event_did()
     world = Applications()
     world.process(copy("10:00:00", kind="START"), copy("10:00:05", application="other"))
     record = world.record("other", "run")
-    world.sweep(minutes=11)
+    acts: list[Act] = []
+    world.sweep(minutes=11, telemetry=Acts(acts.append))
     record_at_home = world.record("app", "run")
     assert record
     assert record_at_home
     assert record_at_home.arrived == record.arrived
+    reports = [(act.runs, act.facts["state"], act.facts["events"]) for act in acts if act.kind is RUN]
+    assert reports == [((run_id("run"),), "contributed", 2)], "where it is at home"
+
+
+def test_a_part_that_arrived_before_the_rest_makes_a_run_no_older() -> None:
+    world = Applications()
+    world.process(copy("10:00:01", "/c", kind="RUNNING", application="other"))
+    world.process(copy("10:00:00", kind="START"), copy("10:00:05"))
+    record = world.record("app", "run")
+    world.sweep(minutes=11)
+    record_with_all = world.record("app", "run")
+    assert record
+    assert record_with_all
+    assert len(record_with_all.events) == len(record.events) + 1
+    assert record_with_all.arrived == record.arrived
 
 
 def test_an_end_that_comes_again_changes_only_what_lacks_it() -> None:
