@@ -163,8 +163,7 @@ def _fold_again(
             rest = _put_events(processor, application, record, storage, max_events)
             if not rest:
                 kept_runs.add(record.run_id)
-                continue
-            if not any(event.end for event in rest):
+            elif not any(event.end for event in rest):
                 open_runs.add(record.run_id)
             if record.timed_out:
                 timed_out.add(record.run_id)

@@ -1,7 +1,10 @@
 """Applications that are computed again are as on record, or repaired; what can't be computed stays."""
 
+import base64
 import random
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,7 +14,9 @@ from msgspec import structs
 
 from shared.applications import rows
 from shared.applications.partition import read_whole
+from shared.applications.processor import MAX_ATTEMPTS
 from shared.applications.recompute import recompute, recomputed
+from shared.errors import WriteConflict
 from shared.naming.names import Names
 from shared.naming.stores.rule_forms import rule
 from shared.records.publish_queue import read_queue
@@ -21,6 +26,7 @@ from shared.storage.port import Row
 from shared.storage_layout import APPLICATIONS, ARCHIVE, HEADER, RUN
 from tests.faults.generated_events import events_of
 from tests.faults.task_histories import with_tasks
+from tests.support.building import body, dataset, packed
 from tests.support.events import event, run_id, write
 from tests.support.histories import history
 from tests.support.plans_alone import with_plans_alone
@@ -106,6 +112,68 @@ def test_what_differs_is_repaired_and_published(damage: Callable[[MemoryStorage]
     assert runtime.catalog.processes == catalog
 
 
+def test_an_application_that_goes_on_gets_its_times_back_from_events_that_wait() -> None:
+    runtime = Runtime()
+    runtime.run(event("app", "START", "09:00:00"), *write("a", "app", "10:00", "/a"))
+    good = read_whole(runtime.storage, APP)
+    assert good.state.first
+    assert good.unfolded
+    runtime.storage.delete(APPLICATIONS, APP, HEADER)
+    recompute(runtime.processor, APP)
+    assert structs.replace(read_whole(runtime.storage, APP).state, version=0) == structs.replace(good.state, version=0)
+
+
+def test_a_long_event_is_read_once() -> None:
+    runtime = Runtime()
+    text = base64.b64encode(random.Random(0).randbytes(150_000)).decode()
+    runtime.run(event("a", "COMPLETE", "10:00:00", outputs=["/out"], application="app", sql=f"SELECT '{text}'"))
+    watched = Watched(runtime.storage)
+    recomputed(replace(runtime.processor, storage=watched), APP)
+    assert watched.calls["get"] == 1
+
+
+def test_an_application_that_always_changes_is_given_up_for_now() -> None:
+    runtime = Runtime()
+    runtime.run(*write("a", "app", "10:00", "/a"))
+    watched, pauses = Watched(runtime.storage), list[float]()
+
+    def step_in(name: str, arguments: tuple[Any, ...]) -> None:
+        header = runtime.storage.read(APPLICATIONS, APP, HEADER)
+        if name == "transact" and arguments[0] == APPLICATIONS and header:
+            runtime.storage.upsert(APPLICATIONS, header)
+
+    watched.step_in = step_in
+    with pytest.raises(WriteConflict, match="kept changing while it was computed again"):
+        recompute(replace(runtime.processor, storage=watched, names=OTHER_NAMES, pause=pauses.append), APP)
+    assert len(pauses) == MAX_ATTEMPTS
+    assert sum(pauses) > 1
+
+
+@pytest.mark.parametrize("moment", [1, 2, 3])
+def test_another_worker_may_commit_between_the_transactions_and_die(moment: int) -> None:
+    runtime = Runtime()
+    runtime.run(*(body for number in range(90) for body in write(f"r{number}", "app", "10:00", f"/s{number}")))
+    watched, others = Watched(runtime.storage), Watched(runtime.storage)
+    other = Runtime(storage=others, catalog=runtime.catalog, names=OTHER_NAMES)
+    commits = Counter[str]()
+
+    def step_in(name: str, arguments: tuple[Any, ...]) -> None:
+        commits["watched"] += name == "transact" and arguments[0] == APPLICATIONS
+        if commits["watched"] == moment and not commits["others"]:
+            with suppress(Killed):
+                other.post(*write("new", "app", "10:10", "/n"))
+
+    def die(name: str, arguments: tuple[Any, ...]) -> None:
+        commits["others"] += name == "transact" and arguments[0] == APPLICATIONS
+        if commits["others"] == 2:
+            raise Killed
+
+    watched.step_in, others.step_in = step_in, die
+    recompute(replace(runtime.processor, storage=watched, names=OTHER_NAMES), APP)
+    assert commits["others"] > 0
+    assert not recomputed(replace(runtime.processor, names=OTHER_NAMES), APP).differs
+
+
 def test_all_that_an_application_contributes_is_looked_at_again() -> None:
     """A replay publishes what was purged, and what a filter of paths hid."""
     runtime = Runtime()
@@ -130,21 +198,27 @@ def test_other_names_give_other_lineage_also_of_closed_runs() -> None:
 def test_what_can_not_be_computed_stays() -> None:
     """A run whose events retention has deleted, and runs whose records are forgotten."""
     runtime = Runtime()
-    runtime.run(*write("a", "app", "10:00", "/a"))
+    tested = dataset("/tested")
+    tested["inputFacets"] = {"dataQualityAssertions": {"assertions": [{"assertion": "unique", "success": True}]}}
+    runtime.run(
+        *write("a", "app", "10:00", "/a"),
+        event("b", "COMPLETE", "11:00:00", outputs=["/out"], application="app", states={"/out": ("DROP", "")}),
+        packed(body("COMPLETE", run="c", application="app", inputs=[tested])),
+    )
     runtime.archive(keep_runs=timedelta(hours=2))
     for fact in list(runtime.storage.blobs(ARCHIVE)):
         runtime.storage.delete_blob(ARCHIVE, fact.name)
     previous = read_whole(runtime.storage, APP)
     outcome = recompute(replace(runtime.processor, names=OTHER_NAMES), APP)
-    assert outcome.kept == {run_id("a")}
+    assert outcome.kept == {run_id("a"), run_id("b"), run_id("c")}
     assert not outcome.differs
     assert read_whole(runtime.storage, APP) == previous
     runtime.sweep(timedelta(hours=4))
     forgotten = read_whole(runtime.storage, APP)
-    assert (forgotten.records, forgotten.state.forgotten) == ({}, 1)
+    assert (forgotten.records, forgotten.state.forgotten) == ({}, 3)
     outcome = recompute(runtime.processor, APP)
     assert not outcome.differs
-    assert read_whole(runtime.storage, APP).state.contents == forgotten.state.contents
+    assert read_whole(runtime.storage, APP).state == forgotten.state
 
 
 def test_events_that_came_after_a_run_was_closed_do_not_count() -> None:
