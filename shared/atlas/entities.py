@@ -11,6 +11,7 @@ import hashlib
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 
 import msgspec
 
@@ -220,6 +221,7 @@ def _results(tests: tuple[QualityTest, ...]) -> str:
     return f"{LAST_TESTS}{tests[-1].at:%Y-%m-%d %H:%M} UTC, {passed:,} passed, {len(failed):,} failed{names}."
 
 
+_KEY, _ORIGIN = attrgetter("type", "qualified_name"), attrgetter(*ORIGIN_WORDS)
 _IN_CODE = "rows pass code that Spark's plan does not show"
 
 
@@ -235,11 +237,10 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
         sentences.append("The end of its run was not seen.")
     if pair_count < total:
         sentences.append(f"Columns: {pair_count} of {total} pairs are shown, the catalog's property holds no more.")
-    direct = [edge for edge in process.columns if edge.kind is DIRECT]
-    if bounds := len([edge for edge in direct if OPAQUE in edge.how]):
-        sentences.append(f"Columns: {bounds:,} of {len(direct):,} pairs are an upper bound: {_IN_CODE}.")
-    outputs = sorted([asset.key for asset in process.outputs])
-    inputs = sorted([asset.key for asset in process.inputs])
+    if bounds := [edge for edge in process.columns if OPAQUE in edge.how and edge.kind is DIRECT]:
+        direct = sum(edge.kind is DIRECT for edge in process.columns)
+        sentences.append(f"Columns: {len(bounds):,} of {direct:,} pairs are an upper bound: {_IN_CODE}.")
+    outputs, inputs = sorted(map(_KEY, process.outputs)), sorted(map(_KEY, process.inputs))
     referenced = references_within([*outputs, *inputs], LARGEST_ASSET - 3 * LONGEST_PROPERTY)[len(outputs) :]
     if len(referenced) < len(inputs):
         sentences.append(
@@ -252,7 +253,7 @@ def process_entity(process: Process, *, with_indirect: bool = False, notes: tupl
         attributes=tuple(zip(PROCESS_ATTRIBUTES, attributes, strict=True)),
         inputs=tuple(referenced),
         outputs=tuple(outputs),
-        origin=tuple([(word, value) for word in ORIGIN_WORDS if (value := getattr(process.origin, word))]),
+        origin=tuple([pair for pair in zip(ORIGIN_WORDS, _ORIGIN(process.origin), strict=True) if pair[1]]),
         owner=process.origin.declared.owner,
     )
 
@@ -264,6 +265,8 @@ def column_mapping(edges: tuple[ColumnEdge, ...], *, with_indirect: bool = False
     than a name may hold (Spark calls an expression by its whole text) are left out; and when it is still too long for a
     property, pairs from the end, in their sorted order. The description of the process reports both.
     """
+    if not edges:
+        return "[]", 0, 0
     by_ends: defaultdict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for edge in edges:
         if (with_indirect or edge.kind is DIRECT) and edge.output.column != ALL_ROWS:

@@ -237,12 +237,13 @@ class _RunTranslation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             raise LookupError(f"an output without an asset: {output.key}")
         run_inputs = self.datasets.inputs.values() if output.sources is None else ()
         named: dict[str, Asset] = {asset.qualified_name: asset for asset in run_inputs}
-        places = {**dict.fromkeys(output.sources or ()), **named_in_columns(output)}
-        sources = {place: self.datasets.resolve(*place) for place in places}
-        for source in filter(None, sources.values()):
-            named.setdefault(source.qualified_name, source)
+        places = named_in_columns(output) if output.fields or output.rows else {}
+        sources = {place: self.datasets.resolve(*place) for place in (*(output.sources or ()), *places)}
+        for source in sources.values():
+            if source:
+                named.setdefault(source.qualified_name, source)
         recovered = recovered.of(sink) if output.sources is None else NOTHING
-        columns = column_edges(output, target, sources, self.schemas) if output.fields or output.rows else ()
+        columns = column_edges(output, target, sources, self.schemas) if places else ()
         parsed = {asset.qualified_name: asset for asset in recovered.inputs if asset.qualified_name not in named}
         named |= parsed
         self_only = not named or named.keys() == {target.qualified_name}
