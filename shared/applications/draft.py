@@ -191,8 +191,6 @@ class Draft:
         )
 
     def _latest_lifecycle(self) -> dict[str, tuple[LifecycleEvent, ...]]:
-        if len(self.lifecycle) <= MAX_CHANGES:
-            return self.lifecycle
         by_place: dict[tuple[str, str, str], list[tuple[datetime, str]]] = {}
         for run_id, events in self.lifecycle.items():
             for event in events:
@@ -238,8 +236,6 @@ def _enclosing(run_id: str, span: Span, batches: Mapping[str, StreamBatch]) -> t
 
 def _latest(by_run: dict[str, _T], time_of: Callable[[_T], datetime], limit: int) -> dict[str, _T]:
     """The latest of these, `limit` at the most."""
-    if len(by_run) <= limit:
-        return by_run
     runs = sorted(by_run, key=lambda run: (time_of(by_run[run]), run))[-limit:]
     return {run: by_run[run] for run in runs}
 
