@@ -5,7 +5,8 @@ that applications made of it. `shown` is a digest of what it shows, as far as we
 so this converges:
 
 1. A process is written into the ledger with the keys of its assets before their records change, and its digest of
-   schemas after that. So reports of an interrupted write are put right when its process is published again.
+   schemas after that; meanwhile it is being written, or that digest is unknown. So reports of an interrupted write are
+   put right when its process is published again.
 2. A placeholder whose `shown` differs from what it should show is described. Before the call its record says that it is
    not known what it shows, and until when a call may take effect; after the call, what it shows.
 3. An interrupted write may have created or described placeholders later than we know: publishing its process again

@@ -41,6 +41,8 @@ from shared.storage_layout import asset_key
 _HALVES = 2
 _TAKEN = 200
 _NOT_FOUND = 404
+_UNKNOWN = "unknown"
+"""In place of the digest of what a process reports of columns, while the records of data sets are written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,17 +252,17 @@ class CatalogWriter:
 
     def keep(self, plans: Sequence[Plan]) -> None:
         """End plans that change nothing in the catalog: write their parts, and what their processes report of columns.
+        Where others are reported, the ledger says so first: a process that soon reports its former ones is unchanged.
 
         Raises CatalogRefused without access, and CatalogUnavailable, where placeholders are to be described.
         """
         for plan in plans:
             note_writes(self.context, plan)
-        plans_with_entries = [(plan, kept_entry(plan)) for plan in plans]
-        touched_columns = [
-            key for plan, entry in plans_with_entries if entry for key in report_columns(self.context, plan)
-        ]
+        unknown = [(plan, replace(plan.entry, schemas=_UNKNOWN) if kept_entry(plan) else None) for plan in plans]
+        begun_plans = [(plan, kept_entry(plan)) for plan in self._execute(unknown)]
+        touched_columns = [key for plan, entry in begun_plans if entry for key in report_columns(self.context, plan)]
         description = self._described(touched_columns)
-        self._end(self._execute(plans_with_entries), "unchanged", description)
+        self._end(self._execute(begun_plans), "unchanged", description)
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Remove a process that no run supports any more. Returns the refusal, if the catalog refused.
