@@ -64,12 +64,9 @@ def resolve(context: PublishContext, assets: Iterable[Asset]) -> dict[AssetKey, 
     finally:
         for key, also in names.items():
             record = fresh_records.get(key) or records.get(key) or AssetRecord(own=key, also=also)
-            record = structs.replace(record, asset=record.asset or by_key[key])
             if not record.guid and key in lookup.searched.keys() - searched.keys():
                 record = structs.replace(record, searched=(now, lookup.searched[key]))
-            if key in fresh_records:
-                fresh_records[key] = record
-            context.assets.put(record)
+            context.assets.put(structs.replace(record, asset=record.asset or by_key[key]))
     if any(record.left for record in fresh_records.values()):
         RECONCILE.clear(context.storage)  # other processes may still use the placeholder
     return remembered | fresh_records

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from msgspec import structs
+
 from shared.announcing.recorded_state import gates_of, recorded_snapshot
 from shared.announcing.rounds import WatchOptions, watch_due
 from shared.atlas.columns import column_name
@@ -16,6 +18,7 @@ from shared.governance.rules_file import parse_policies
 from shared.lineage.document import LineageDocument
 from shared.publishing.context import PublishOptions
 from shared.reading.processes import recorded_processes
+from shared.records.assets import AssetRows, all_assets
 from shared.storage.memory import MemoryStorage
 from shared.watching.comparing.changes import Topic
 from shared.watching.comparing.comparison import changes
@@ -111,6 +114,23 @@ def test_readers_that_report_different_columns_by_turns_cause_no_change() -> Non
         assert changes(recorded_snapshot_before, recorded_snapshot(storage, at(minute))) == ()
         run(storage, f"other{minute}", minute + 5, "a", target="second", read_columns=("a",))
         assert changes(recorded_snapshot_before, recorded_snapshot(storage, at(minute + 6))) == ()
+
+
+def test_a_scanned_asset_that_several_data_sets_of_a_job_are_has_the_columns_of_all() -> None:
+    storage = MemoryStorage()
+    edges = columns_of({"a": [source("raw/1", "a", IDENTITY)]})
+    inputs = [dataset("raw/1", schema=schema("a", "b")), dataset("raw/2", schema=schema("a", "c"))]
+    for place in post(storage, packed_event(body(inputs=inputs, outputs=[dataset("clean", columnLineage=edges)]))):
+        settle(storage, place)
+    publish(storage, MemoryCatalog(), publish_options(Clock()))
+    rows = AssetRows()
+    keys = [record.own for record in all_assets(storage) if "raw" in record.own[1]]
+    for record in rows.read(storage, keys).values():
+        rows.put(structs.replace(record, scanned=("fs_path", "file:///raw")))
+    rows.flush(storage)
+    document = recorded_snapshot(storage, at(1)).document
+    (number,) = (number for number, item in enumerate(document.datasets) if item.qualified_name == "file:///raw")
+    assert {column.name for column in document.columns if column.dataset == number} == {"a", "b", "c"}
 
 
 def test_a_job_that_stops_is_overdue_by_its_own_rhythm_and_announced_once() -> None:

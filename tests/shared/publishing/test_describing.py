@@ -9,13 +9,15 @@ from msgspec import structs
 
 from shared.atlas.entities import AssetEntity
 from shared.catalog.port import AssetKey
+from shared.maintenance.reconciliation import move, placed_assets
 from shared.records.assets import AssetRows
 from shared.records.publish_queue import QueueEntry, put_queued
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import QUEUED_ASSET, asset_key
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, Z, copy_run
-from tests.support.publish_world import Clock, Killed, entries, fold, publish, publish_options
+from tests.support.publish_world import Clock, Killed, context_of, entries, fold, publish, publish_options
+from tests.support.publishing import leased
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
@@ -135,3 +137,14 @@ def test_a_scanned_asset_is_neither_compared_nor_described() -> None:
     world.publish()
     assert world.catalog.calls == []
     assert entries(world.storage, revisits=True) == ()
+
+
+def test_a_placeholder_that_only_the_catalog_knew_gets_the_columns_of_the_next_run() -> None:
+    world = World()
+    name = dict(world.catalog.assets[FOLDER].attributes)["name"]
+    world.storage = MemoryStorage(clock=world.clock.seconds)
+    context = context_of(world.storage, world.catalog, publish_options(world.clock))
+    leased(move, context, placed_assets(context))
+    world.run(copy_run("two", (X, Y), (X, Z), minute=5))
+    assert world.catalog.assets[FOLDER].columns == (X, Z)
+    assert dict(world.catalog.assets[FOLDER].attributes)["name"] == name

@@ -11,7 +11,10 @@ from shared.catalog.atlas.catalog import AtlasCatalog
 from shared.catalog.connection.transport import RetryPolicy, StaticToken, SteadyAtlasClient
 from shared.catalog.port import Catalog, batches
 from shared.maintenance.reconciliation import move, placed_assets, remove_left
+from shared.model import Asset, Process
 from shared.publishing.context import PublishOptions
+from shared.publishing.resolution import resolve_names
+from shared.records.asset_record import AssetRecord
 from shared.storage.memory import MemoryStorage
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import context_of, publish
@@ -84,3 +87,10 @@ def test_reconciling_after_a_late_scan_leaves_no_placeholder(catalog: Catalog) -
     assert_all_on_scanned_assets(catalog, data)
     assert {process.qualified_name for process in processes(catalog)} == names, "no process has changed its name"
     assert placed_assets(context_of(storage, catalog)) == []
+
+
+def test_a_process_of_whose_data_sets_none_was_scanned_is_not_copied() -> None:
+    """Most processes of a large record are such."""
+    source, sink = (Asset(type="fs_path", qualified_name=name, namespace="file", name=name) for name in ("/a", "/b"))
+    process = Process(qualified_name="p", name="p", operations=(), inputs=(source,), outputs=(sink,), columns=())
+    assert resolve_names(process, {source.key: AssetRecord(own=source.key)}) is process
