@@ -8,14 +8,14 @@ its catalog, its time, and the answers of each actor.
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from shared.errors import CatalogUnavailable, StorageUnavailable, ThroughlineError
 from shared.storage.memory import MemoryStorage
-from shared.storage.port import Row, refuse_too_large
+from shared.storage.port import Operation, Row, refuse_too_large
 from tests.faults.fault_injection import LISTS, RACES, UNASKED
 from tests.faults.simulation import EPOCH
 from tests.support.memory_catalog import MemoryCatalog
@@ -26,7 +26,7 @@ __all__ = ["ENDED", "Answer", "Call", "Catalog", "CatalogStore", "Host", "Paused
 
 _STARTED = datetime.now(UTC)
 _LATER = _STARTED + timedelta(days=1)
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*\+00:00")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(\+00:00|Z)")
 
 
 def _digest(value: object) -> str:
@@ -321,9 +321,11 @@ ENDED = Call(to="host", name="ended")
 
 
 def _at_one_moment(value: Any) -> Any:
-    """A row (or rows) whose times of the machine's clock are all the same, so that equal ways stay equal."""
-    if isinstance(value, list | tuple) and value and isinstance(value[0], Row):
+    """A row, or rows or operations, whose times of the machine's clock are all the same: equal ways stay equal."""
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Row | Operation):
         return [_at_one_moment(element) for element in value]
+    if isinstance(value, Operation):
+        return replace(value, row=_at_one_moment(value.row))
     if not isinstance(value, Row):
         return value
     values = {name: _moment(cell) for name, cell in value.values.items()}

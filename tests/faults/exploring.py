@@ -8,6 +8,7 @@ works on, must be the one that the pure core and the fault-free history give.
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -106,12 +107,14 @@ class Bounds:
 
 @dataclass(slots=True, kw_only=True)
 class Explored:
-    """What was explored. `complete`: all of it; `wrong`: the way to each wrong end, and what is wrong."""
+    """What was explored. `complete`: all of it; `different_ends`: the contents of their worlds; `wrong`: the way to
+    each wrong end, and what is wrong.
+    """
 
     states: int = 0
     steps: int = 0
     ends: int = 0
-    different_ends: int = 0
+    different_ends: AbstractSet[object] = frozenset()
     complete: bool = True
     faults: Counter[str] = field(default_factory=Counter)
     wrong: list[tuple[list[str], list[str]]] = field(default_factory=list)
@@ -167,7 +170,7 @@ class _Actors:
     def _replayed(self, position: _Position) -> tuple[Call, int]:
         actor, first, began = self._origins[position]
         way = Way(self._answers[position], began)
-        process = _process(way.storage, way.catalog, way, self._case)
+        process = _process(way.storage, way.catalog, way, self._case, name=f"{self.names[actor]} from {first}")
         jobs = self._case.actors[self.names[actor]]
         number = first
         try:
@@ -184,7 +187,7 @@ class _Actors:
         return jobs[number] if number < len(jobs) else None
 
 
-def _process(storage: Any, catalog: Any, clock: Any, case: Case) -> FunctionsProcess:
+def _process(storage: Any, catalog: Any, clock: Any, case: Case, name: str = "") -> FunctionsProcess:
     surroundings = Surroundings(
         storage=storage,
         catalog=catalog,
@@ -195,7 +198,7 @@ def _process(storage: Any, catalog: Any, clock: Any, case: Case) -> FunctionsPro
         closing=case.closing,
         names=case.names,
     )
-    return FunctionsProcess(surroundings)
+    return FunctionsProcess(surroundings, name)
 
 
 def _do(job: Job, process: FunctionsProcess, host: Host) -> None:
@@ -249,7 +252,7 @@ class _Exploration:
                 if first_only:
                     explored.complete = False
                     break
-        explored.different_ends = len(self._ends)
+        explored.different_ends = self._ends.keys()
         return explored
 
     def _first(self) -> _State:

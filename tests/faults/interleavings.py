@@ -261,7 +261,7 @@ def line_of(case: Case, explored: Explored, seconds: float) -> str:
     faults = ", ".join(f"{count:,} by {kind}" for kind, count in explored.faults.most_common())
     return (
         f"{case.name} ({', '.join(case.actors)}): {explored.states:,} states ({extent}), {explored.steps:,} steps"
-        f" ({faults or 'no faults'}), {explored.ends:,} ends, {explored.different_ends:,} different ones,"
+        f" ({faults or 'no faults'}), {explored.ends:,} ends, {len(explored.different_ends):,} different ones,"
         f" in {seconds:.0f} s: {len(explored.wrong)} wrong"
     )
 

@@ -60,11 +60,14 @@ class Surroundings:
 
 
 class FunctionsProcess:
-    """A process that runs receiver, parser and sweeper: its caches live as long as it does."""
+    """A process that runs receiver, parser and sweeper: its caches live as long as it does. `name`: in place of its
+    random id, so that one whose work is replayed is the same one.
+    """
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Surroundings, name: str = "") -> None:
         self.surroundings = surroundings
         self._memory, self._assets = FoldMemory(), AssetRows()
+        self._assets._owner = name or self._assets._owner
 
     def receive(self, body: bytes, storage: Any = None) -> None:
         """The receiver's function. `storage`: for this request alone, another way to the world's storage."""
