@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +23,18 @@ from tests.support.memory_catalog import MemoryCatalog
 from throughline.local.catalog.store import Entity
 from throughline.local.catalog.store import Store as LocalStore
 
-__all__ = ["ENDED", "Answer", "Call", "Catalog", "CatalogStore", "Host", "Paused", "Store", "Way", "World"]
+__all__ = [
+    "ENDED",
+    "Answer",
+    "Call",
+    "Catalog",
+    "CatalogStore",
+    "Host",
+    "Paused",
+    "Store",
+    "Way",
+    "World",
+]
 
 _STARTED = datetime.now(UTC)
 _LATER = _STARTED + timedelta(days=1)
@@ -54,19 +66,18 @@ class Call:
         return f"{self.to}.{self.name}({', '.join(parts)})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The answer to a call: a value or an error, and the time (seconds) when it came."""
+    """The answer to a call: a value or an error, and the time (seconds) when it came, at which an actor may look."""
 
     time: float
     value: Any = None
     error: BaseException | None = None
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Equal for answers after which an actor does the same."""
-        value = tuple(self.value) if isinstance(self.value, list) else self.value
-        return (self.time, _digest(value), repr(self.error))
+    @cached_property
+    def text(self) -> str:
+        """All that it says, but for the time."""
+        return f"{self.value!r} {self.error!r}"
 
 
 class Store(MemoryStorage):
@@ -89,22 +100,21 @@ class Store(MemoryStorage):
         other.versions = dict(self.versions)
         return other
 
-    def contents(self, *, versions: bool = True) -> tuple[object, ...]:
-        """All that is stored, as a value that can be compared; without `versions`, whatever was written before it."""
-        rows = frozenset(
-            (table, partition, key, row.etag if versions else row.etag.partition(".")[2])
-            for table, partitions in self._tables.items()
-            for partition, rows_by_key in partitions.items()
-            for key, row in rows_by_key.items()
-        )
+    @property
+    def etags(self) -> frozenset[str]:
+        """The etags of all rows that are stored."""
+        return frozenset(row.etag for rows in self._tables.values() for part in rows.values() for row in part.values())
+
+    def contents(self) -> tuple[object, ...]:
+        """All that is stored, as a value that can be compared, whatever was written before it."""
+        rows = frozenset(etag.partition(".")[0] for etag in self.etags)
         blobs = frozenset(
             (container, name, hash(data))
             for container, blobs in self._blobs.items()
             for name, (data, _) in blobs.items()
         )
-        if not versions:
-            return (rows, blobs)
-        return (rows, blobs, frozenset(self.versions.items()), frozenset(self._leases.items()), self.time)
+        leases = frozenset(lease for lease in self._leases.items() if lease[1][1] > self.time)
+        return (rows, blobs, leases, self.time)
 
     def take_lease(self, holder: str, name: str, seconds: int) -> str | None:
         """The lease for a holder by name; None when another one has it."""
@@ -130,7 +140,7 @@ class Store(MemoryStorage):
         refuse_too_large(row)
         place = (table, row.partition, row.key)
         self.versions[place] = self.versions.get(place, 0) + 1
-        etag = f'W/"{self.versions[place]}.{_digest(sorted(row.values.items()))}"'
+        etag = f'W/"{_digest((place, sorted(row.values.items())))}.{self.versions[place]}"'
         rows = self._tables.setdefault(table, {}).setdefault(row.partition, {})
         rows[row.key] = Row(partition=row.partition, key=row.key, values=dict(row.values), etag=etag)
         return etag
@@ -239,11 +249,15 @@ class World:
 
 
 class Way:
-    """An actor's way through its answers: gives one after the other, then notes the next call and pauses."""
+    """An actor's way through its answers: gives one after the other, then notes the next call and pauses. `number`:
+    how many it has given; `looks`: whether the actor has looked at the clock since the last one.
+    """
 
     def __init__(self, answers: Sequence[Answer], began: float) -> None:
         self._answers = iter(answers)
-        self.time = began
+        self._time = began
+        self.looks = False
+        self.number = 0
         self.next: Call | None = None
         self.storage: Any = _Port(self, "storage")
         self.catalog: Any = _Port(self, "catalog")
@@ -256,14 +270,21 @@ class Way:
             if answer is None:
                 self.next = call
             else:
-                self.time = answer.time
+                self._time, self.looks = answer.time, False
+                self.number += 1
                 if answer.error:
                     raise answer.error
                 return answer.value
         raise Paused
 
+    @property
+    def time(self) -> float:
+        """The world's clock as of the last answer, in seconds; from now on the actor `looks` at it."""
+        self.looks = True
+        return self._time
+
     def now(self) -> datetime:
-        """The world's clock as of the last answer."""
+        """The same as a date."""
         return EPOCH + timedelta(seconds=self.time)
 
 

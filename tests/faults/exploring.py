@@ -1,108 +1,49 @@
 """Explore all interleavings of a few actors on a small history, at each call to storage and catalog.
 
 No seeds: in each state of the world each actor may make its next call, and, while there are faults left, it may die, or
-its answer may be lost. A state that is reached twice is not walked twice. Each end, after a calm in which the sweeper
-works on, must be the one that the pure core and the fault-free history give.
+its answer may be lost. A state that is reached twice is not walked twice, and of calls that commute one order is walked
+(`reduction.py`). Each end, after a calm in which the sweeper works on, must be the one that the pure core and the
+fault-free history give.
 """
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from itertools import combinations_with_replacement
 from typing import Any
 
-from shared.errors import Retry
-from shared.naming.names import BUILT_IN, Names
-from shared.openlineage.decoding import decode
 from shared.reporting.status import status
-from shared.storage_layout import EVENTS, digest_of, stored
-from shared.sweeping.closing import ClosingOptions
-from tests.faults.explored_world import ENDED, Answer, Call, Catalog, CatalogStore, Host, Paused, Store, Way, World
-from tests.faults.fault_injection import LISTS, RACES, STORAGE_WRITES, WRITES, Faults
+from tests.faults.explored_actors import OVER, Actors, Case, Position, process_of
+from tests.faults.explored_world import ENDED, Answer, Call, Catalog, CatalogStore, Host, Store, World
+from tests.faults.fault_injection import RACES, STORAGE_WRITES, WRITES, Faults
 from tests.faults.hunt import differences, expected_ends
+from tests.faults.reduction import READS, Foresight
 from tests.faults.reference import PureEnd
 from tests.faults.scheduler import Scheduler
-from tests.faults.simulation import NEVER, Outcome, Scenario, drain
-from tests.faults.world import NOT_CLOSING, FunctionsProcess, Surroundings, without_waiting
+from tests.faults.simulation import Outcome, Scenario, drain
+from tests.faults.world import NOT_CLOSING, without_waiting
 
-_TRIES = 2
 _SWEPT_AFTER = 900.0
 """Seconds from the events to the actors: the sweeper's grace is over."""
-CLOSING = ClosingOptions(quiet=timedelta(hours=48), every=timedelta(0))
-
 Kind = str
 """`death` before and after each call; `after`, an answer that is lost; `race`, a conditional write that took effect and
 is answered as if it had not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """A piece of an actor's work. `repeatable`: after a death it may be done again, as a message is delivered again."""
-
-    act: Callable[[FunctionsProcess, Host], object]
-    repeatable: bool = True
-
-
-def deliver(body: bytes) -> Job:
-    """The parser's function for this event's blob, without publishing."""
-    name = stored(decode(body), digest_of(body)).blob
-
-    def act(process: FunctionsProcess, host: Host) -> None:
-        packed_event = host.blob(EVENTS, name)
-        if packed_event is not None:
-            process.parse(name, packed_event)
-
-    return Job(act=act)
-
-
-def send(body: bytes) -> Job:
-    """The receiver's function; the sender may give up when it dies."""
-    return Job(act=lambda process, _: process.receive(body))
-
-
-def publish() -> Job:
-    """A publisher's drain."""
-    return Job(act=lambda process, _: process.publish(), repeatable=False)
-
-
-def sweep() -> Job:
-    """A sweeper's tick, without publishing."""
-    return Job(act=lambda process, _: process.sweep(), repeatable=False)
-
-
-def stall(seconds: float) -> Job:
-    """Time passes: leases run out while others are between two calls."""
-    return Job(act=lambda _, host: host.wait(seconds), repeatable=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A small history: `stored` events, and what happened `before` to them; then `actors` with their jobs, each in a
-    process of its own. `sent`: the events that actors send. `closing`: when runs are closed and forgotten; `names`: the
-    naming rules.
-    """
-
-    name: str
-    actors: dict[str, tuple[Job, ...]]
-    stored: tuple[bytes, ...]
-    before: tuple[Job, ...] = ()
-    sent: tuple[bytes, ...] = ()
-    closing: ClosingOptions = NOT_CLOSING
-    names: Names = BUILT_IN
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """How far to go: `states` at most, `faults` of these `kinds` in one history, and at most so many `switches` from an
-    actor that could go on to another one; None: any number.
+    actor that could go on to another one; None: any number. Without `reduced` each order of calls is walked, and states
+    differ by all that was answered: to compare.
     """
 
     states: int = 200_000
     switches: int | None = None
     faults: int = 1
     kinds: tuple[Kind, ...] = ("death",)
+    reduced: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,94 +61,17 @@ class Explored:
     wrong: list[tuple[list[str], list[str]]] = field(default_factory=list)
 
 
-_Position = int
-"""Stands for an actor's jobs since it last began and all answers that it has got."""
-
-
 @dataclass(frozen=True, slots=True)
 class _State:
-    """`running`: the actor that made the last call; None where switches do not count, or when it has ended."""
+    """`faults`: how many each actor may still meet, or all together; `running`: the actor that made the last call; None
+    where switches do not count, or when it has ended.
+    """
 
     world: World
-    positions: tuple[_Position, ...]
-    faults: int
+    positions: tuple[Position, ...]
+    faults: tuple[int, ...]
     switches: int | None
     running: int | None = None
-
-
-class _Actors:
-    """The positions of actors, and their next calls. Equal answers lead to the same position."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
-        self.names = list(case.actors)
-        self._numbers: dict[object, _Position] = {}
-        self._origins: list[tuple[int, int, float]] = []
-        self._answers: list[tuple[Answer, ...]] = []
-        self._next: dict[_Position, tuple[Call, int]] = {}
-
-    def begin(self, actor: int, job: int, time: float) -> _Position:
-        """An actor's position before a job, in a new process."""
-        return self._position((actor, job, time), (actor, job, time), ())
-
-    def after(self, position: _Position, answer: Answer) -> _Position:
-        """The position after one more answer."""
-        return self._position((position, answer.key), self._origins[position], (*self._answers[position], answer))
-
-    def _position(self, key: object, origin: tuple[int, int, float], answers: tuple[Answer, ...]) -> _Position:
-        number = self._numbers.setdefault(key, len(self._numbers))
-        if number == len(self._origins):
-            self._origins.append(origin)
-            self._answers.append(answers)
-        return number
-
-    def next(self, position: _Position) -> tuple[Call, int]:
-        """The next call from a position, ENDED for none, and the job that makes it."""
-        if position not in self._next:
-            self._next[position] = self._replayed(position)
-        return self._next[position]
-
-    def _replayed(self, position: _Position) -> tuple[Call, int]:
-        actor, first, began = self._origins[position]
-        way = Way(self._answers[position], began)
-        process = _process(way.storage, way.catalog, way, self._case, name=f"{self.names[actor]} from {first}")
-        jobs = self._case.actors[self.names[actor]]
-        number = first
-        try:
-            for number in range(first, len(jobs)):
-                _do(jobs[number], process, way.host)
-        except Paused:
-            assert way.next
-            return way.next, number
-        return ENDED, len(jobs)
-
-    def job(self, actor: int, number: int) -> Job | None:
-        """A job of an actor, if there is one."""
-        jobs = self._case.actors[self.names[actor]]
-        return jobs[number] if number < len(jobs) else None
-
-
-def _process(storage: Any, catalog: Any, clock: Any, case: Case, name: str = "") -> FunctionsProcess:
-    surroundings = Surroundings(
-        storage=storage,
-        catalog=catalog,
-        now=clock.now,
-        seconds=lambda: float(clock.time),
-        end_timeout=NEVER,
-        quiet=NEVER,
-        closing=case.closing,
-        names=case.names,
-    )
-    return FunctionsProcess(surroundings, name)
-
-
-def _do(job: Job, process: FunctionsProcess, host: Host) -> None:
-    for _ in range(_TRIES):
-        try:
-            job.act(process, host)
-        except Retry:
-            continue
-        return
 
 
 def explore(case: Case, bounds: Bounds | None = None, *, first_only: bool = True) -> Explored:
@@ -220,18 +84,26 @@ class _Exploration:
     def __init__(self, case: Case, bounds: Bounds) -> None:
         self._case = case
         self._bounds = bounds
-        self._actors = _Actors(case)
+        self._is_reduced = bounds.reduced and bounds.switches is None
+        self._actors = Actors(case, merged=bounds.reduced)
+        self._foresight = Foresight()
         self._explored = Explored()
         self._came_from: dict[object, tuple[object, str]] = {}
         self._ends: dict[object, list[str]] = {}
         self._expected: dict[tuple[bytes, ...], tuple[Outcome, PureEnd]] = {}
 
     def run(self, *, first_only: bool) -> Explored:
+        while True:
+            self._explored, self._came_from = Explored(), {}
+            self._foresight.has_learned = False
+            self._walk(first_only=first_only)
+            if not (self._foresight.has_learned and self._explored.complete):
+                return self._explored
+
+    def _walk(self, *, first_only: bool) -> None:
         explored, bounds = self._explored, self._bounds
-        first = self._first()
-        key = self._key(first)
-        self._came_from[key] = (None, "")
-        waiting = [(key, first)]
+        waiting = [(self._key(first), first) for first in self._firsts()]
+        self._came_from = {key: (None, "") for key, _ in waiting}
         while waiting:
             key, state = waiting.pop()
             explored.states += 1
@@ -253,53 +125,77 @@ class _Exploration:
                     explored.complete = False
                     break
         explored.different_ends = self._ends.keys()
-        return explored
 
-    def _first(self) -> _State:
+    def _firsts(self) -> Iterator[_State]:
+        """The state from which the actors begin; once for each choice of those that may meet faults where one order of
+        calls that commute is walked, since what an actor meets must not depend on what the others have met.
+        """
         world = World(storage=Store(), catalog=Catalog(CatalogStore()))
-        process = _process(world.storage, world.catalog, _Clock(world.storage), self._case)
+        process = process_of(self._case, world.storage, world.catalog, _Clock(world.storage))
         for body in self._case.stored:
             process.receive(body)
         world.storage.time = _SWEPT_AFTER
         for job in self._case.before:
             job.act(process, _CalmHost(world.storage))
         time = world.storage.time
-        begins = [self._actors.begin(actor, 0, time) for actor in range(len(self._actors.names))]
-        return _State(world, tuple(begins), self._bounds.faults, self._bounds.switches)
+        actors = range(len(self._actors.names))
+        begins = tuple(self._actors.begin(actor, 0, time, 1) for actor in actors)
+        if not self._is_reduced:
+            yield _State(world, begins, (self._bounds.faults,) * len(actors), self._bounds.switches)
+            return
+        for faulty in combinations_with_replacement(actors, self._bounds.faults):
+            yield _State(world, begins, tuple(map(faulty.count, actors)), self._bounds.switches)
 
     def _key(self, state: _State) -> int:
-        return hash((state.world.contents(), state.positions, state.faults, state.switches, state.running))
+        current = state.world.storage.etags
+        positions = tuple(position.key(current) for position in state.positions)
+        contents = (state.world.contents(), None if self._bounds.reduced else current)
+        faults = tuple(
+            left * (position is not OVER) for left, position in zip(state.faults, state.positions, strict=True)
+        )
+        return hash((contents, positions, faults, state.switches, state.running))
 
     def _steps(self, state: _State) -> list[tuple[str, _State]]:
         """All that may happen next, each with a line of text."""
         steps: list[tuple[str, _State]] = []
         possible = {
-            actor: (call, number)
+            actor: position.call
             for actor, position in enumerate(state.positions)
-            for call, number in (self._actors.next(position),)
-            if call is not ENDED and self._is_possible(state, call)
+            if position.call is not ENDED and self._is_possible(state, position.call)
         }
-        for actor, (call, number) in possible.items():
+        for actor in self._enough(state, possible):
+            call = possible[actor]
             is_switch = state.switches is not None and state.running in possible and actor != state.running
             if is_switch and state.switches == 0:
                 continue
             origin = replace(state, switches=state.switches - 1) if is_switch and state.switches else state
             steps.append(self._step(origin, actor, call))
-            if state.faults:
-                steps += self._faults(origin, actor, call, number)
+            if state.faults[actor]:
+                steps += self._faults(origin, actor, call)
         return steps
 
-    def _faults(self, state: _State, actor: int, call: Call, number: int) -> list[tuple[str, _State]]:
-        steps, name = [], self._actors.names[actor]
+    def _enough(self, state: _State, possible: Mapping[int, Call]) -> Collection[int]:
+        """The actors with which it is enough to go on."""
+        if not self._is_reduced or any(self._is_vain(state, call) for call in possible.values()):
+            return possible
+        points = {actor: self._point(actor, state) for actor in range(len(state.positions))}
+        return self._foresight.enough(points, possible.keys())
+
+    def _point(self, actor: int, state: _State) -> int:
+        position = state.positions[actor]
+        return self._foresight.point(actor, position.job, position.call, state.faults[actor])
+
+    def _faults(self, state: _State, actor: int, call: Call) -> list[tuple[str, _State]]:
+        steps, name, position = [], self._actors.names[actor], state.positions[actor]
         if "death" in self._bounds.kinds and call.name != "wait":
-            job = self._actors.job(actor, number)
-            nexts = {"dies, its work is lost": number + 1}
-            if job and job.repeatable and state.positions[actor] != self._begun(state, actor, number):
-                nexts["dies, its message comes again"] = number
+            nexts = {"dies, its work is lost": position.job + 1}
+            if self._case.actors[name][position.job].repeatable and not position.is_new:
+                nexts["dies, its message comes again"] = position.job
             for death, next_job in nexts.items():
                 self._explored.faults["death"] += 1
-                position = self._begun(state, actor, next_job)
-                state_after_death = self._moved(state, state.world, actor, position, state.faults - 1)
+                time, life = state.world.storage.time, position.origin.life + 1
+                begun = self._actors.begin(actor, next_job, time, life)
+                state_after_death = self._moved(state, state.world, actor, begun, 1)
                 steps.append((f"{name} {death}", replace(state_after_death, running=None)))
         if "after" in self._bounds.kinds and call.name in STORAGE_WRITES | WRITES:
             steps.append(self._step(state, actor, call, "after"))
@@ -307,11 +203,8 @@ class _Exploration:
             steps.append(self._step(state, actor, call, "race"))
         return steps
 
-    def _begun(self, state: _State, actor: int, job: int) -> _Position:
-        return self._actors.begin(actor, job, state.world.storage.time)
-
     def _step(self, state: _State, actor: int, call: Call, fault: str = "") -> tuple[str, _State]:
-        is_reading = call.name in _READS
+        is_reading = call.name in READS
         world = state.world if is_reading else state.world.copy()
         name = self._actors.names[actor]
         answer = world.apply(name, call, fault)
@@ -319,26 +212,35 @@ class _Exploration:
             self._explored.faults[fault] += 1
         position = self._actors.after(state.positions[actor], answer)
         line = f"{name} {call}{' ' + fault if fault else ''} -> {_short(answer)}"
-        return line, self._moved(state, world, actor, position, state.faults - bool(fault))
+        return line, self._moved(state, world, actor, position, int(bool(fault)))
+
+    def _moved(self, state: _State, world: World, actor: int, position: Position, faults: int) -> _State:
+        positions = (*state.positions[:actor], position, *state.positions[actor + 1 :])
+        actors_hit = {actor} if self._is_reduced else range(len(positions))
+        left = tuple(number - faults * (other in actors_hit) for other, number in enumerate(state.faults))
+        running = None if state.switches is None else actor
+        after = _State(world, positions, left, state.switches, running)
+        if self._is_reduced:
+            self._foresight.follow(self._point(actor, state), self._point(actor, after), looks=position.looks)
+        return after
 
     @staticmethod
-    def _moved(state: _State, world: World, actor: int, position: _Position, faults: int) -> _State:
-        positions = (*state.positions[:actor], position, *state.positions[actor + 1 :])
-        running = None if state.switches is None else actor
-        return _State(world, positions, faults, state.switches, running)
+    def _is_vain(state: _State, call: Call) -> bool:
+        """Whether the host waits for a blob that is not there."""
+        return call.name == "blob" and state.world.storage.get(*call.given) is None
 
     def _is_possible(self, state: _State, call: Call) -> bool:
         """Whether the host has the blob that it waits for, or none will come: all senders have ended."""
-        if call.name != "blob" or state.world.storage.get(*call.given) is not None:
+        if not self._is_vain(state, call):
             return True
-        calls = (self._actors.next(position)[0] for position in state.positions)
+        calls = (position.call for position in state.positions)
         return all(other is ENDED or other.name in {"blob", "wait"} for other in calls)
 
     def _judged(self, state: _State) -> list[str]:
         """What is wrong in the end of a state in which no actor has anything to do."""
         self._explored.ends += 1
         world = state.world.copy()
-        key = (world.storage.contents(versions=False), world.catalog.contents())
+        key = world.contents()
         if key not in self._ends:
             self._ends[key] = self._settled(world)
         return self._ends[key]
@@ -346,7 +248,7 @@ class _Exploration:
     def _settled(self, world: World) -> list[str]:
         storage, catalog = world.storage, world.catalog
         closing = self._case.closing
-        process = _process(storage, catalog, _Clock(storage), self._case)
+        process = process_of(self._case, storage, catalog, _Clock(storage))
 
         def tick() -> None:
             process.sweep()
@@ -407,9 +309,6 @@ class _Clock:
 
     def now(self) -> Any:
         return self.storage.now()
-
-
-_READS = LISTS | {"read", "get", "get_part", "blob", "find", "look_up", "read_processes", "placeholders", "search"}
 
 
 def _short(answer: Answer) -> str:

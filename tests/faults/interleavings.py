@@ -11,19 +11,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from tests.faults.exploring import (
-    CLOSING,
-    Bounds,
-    Case,
-    Explored,
-    Job,
-    deliver,
-    explore,
-    publish,
-    send,
-    stall,
-    sweep,
-)
+from tests.faults.explored_actors import CLOSING, Case, Job, deliver, publish, send, stall, sweep
+from tests.faults.exploring import Bounds, Explored, explore
 from tests.faults.task_histories import UNUSABLE_NAMES
 from tests.support.events import DAY, event, run_id, write
 from tests.support.plans_alone import plan_event

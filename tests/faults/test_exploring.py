@@ -5,28 +5,31 @@ from dataclasses import replace
 import pytest
 
 from shared.storage.port import Row
+from tests.faults.explored_actors import Case, Job, deliver, publish
 from tests.faults.explored_world import Host
-from tests.faults.exploring import Bounds, Case, Job, deliver, explore, publish
+from tests.faults.exploring import Bounds, explore
 from tests.faults.interleavings import CASES, main
 from tests.faults.world import FunctionsProcess
 from tests.support.events import write
 
-SWITCHES = {
-    "a late failure": 1,
-    "an application below a task": 1,
-    "a sender that gives up": 1,
-    "a part that is forgotten beside a new run": 1,
+WHOLE = {
+    "START and end of a run",
+    "an application below a task",
+    "a sender that gives up",
+    "a run that can be used after all",
+    "a part that is forgotten beside a new run",
+    "runs that are forgotten beside a new run",
 }
-"""Of the slice that every test run explores; 0 for all other cases."""
+"""What every test run explores to the end; of all other cases, the histories without a switch."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_every_interleaving_with_few_switches_ends_as_expected(case: Case) -> None:
-    explored = explore(case, Bounds(switches=SWITCHES.get(case.name, 0)))
+def test_every_interleaving_of_small_cases_and_a_slice_of_others_end_as_expected(case: Case) -> None:
+    explored = explore(case, Bounds(switches=None if case.name in WHOLE else 0))
     assert explored.wrong == []
     assert explored.complete
     assert explored.faults["death"] > 50
-    assert explored.ends > 20
+    assert explored.ends > 4
 
 
 def reads(number: int) -> Job:
@@ -62,19 +65,43 @@ STORED = write("r", "app", "10:00", "/a")[1]
 
 
 def test_a_state_that_is_reached_in_several_orders_is_walked_once() -> None:
-    explored = explore(Case(name="", stored=(), actors={"one": (reads(3),), "two": (reads(3),)}), QUIET)
+    case = Case(name="", stored=(), actors={"one": (reads(3),), "two": (reads(3),)})
+    explored = explore(case, replace(QUIET, reduced=False))
     assert (explored.states, explored.steps, explored.ends) == (4 * 4, 2 * 3 * 4, 1)
-    exploration = explore(
-        Case(name="", stored=(), actors={"one": (writes("a", "b"),), "two": (writes("c", "d"),)}), QUIET
-    )
+    case = Case(name="", stored=(), actors={"one": (writes("a", "b"),), "two": (writes("c", "d"),)})
+    exploration = explore(case, replace(QUIET, reduced=False))
     assert (exploration.states, exploration.steps, exploration.ends) == (3 * 3, 2 * 2 * 3, 1)
+
+
+def test_of_calls_that_commute_one_order_is_walked() -> None:
+    apart = Case(name="", stored=(), actors={"one": (writes("a", "b"),), "two": (writes("c", "d"),)})
+    assert explore(apart, QUIET).states == 1 + 2 + 2
+    shared = Case(name="", stored=(), actors={"one": (writes("a", "b"),), "two": (writes("c", "b"),)})
+    assert explore(shared, QUIET).states == 2 + 2 * 2, "what is before the row of both; then either first"
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("START and end of a run", ("death", "after", "race")),
+        ("a sender that gives up", ("death",)),
+        ("a run that can be used after all", ("death",)),
+    ],
+)
+def test_the_reduced_exploration_has_all_ends_of_the_full_one(name: str, kinds: tuple[str, ...]) -> None:
+    case = next(case for case in CASES if case.name == name)
+    explored, full = (explore(case, Bounds(kinds=kinds, reduced=reduced)) for reduced in (True, False))
+    assert explored.complete
+    assert full.complete
+    assert explored.different_ends == full.different_ends
+    assert explored.states < full.states
 
 
 def test_an_exploration_repeats_exactly() -> None:
     publishing = Case(name="", stored=(STORED,), before=(deliver(STORED),), actors={"publisher": (publish(),)})
     unusable = next(case for case in CASES if case.name == "a run that can be used after all")
     for case in (publishing, unusable):
-        first, second = explore(case), explore(case)
+        first, second = explore(case, QUIET), explore(case, QUIET)
         assert (first.states, first.different_ends) == (second.states, second.different_ends)
 
 

@@ -3,7 +3,7 @@
 Simulation, interleavings and planted mistakes know the functions by these callables alone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from shared.events.dead_letters import add_dead_letter
 from shared.ingest.receiver import Receiver
 from shared.model import Process
 from shared.naming.names import BUILT_IN, Names
-from shared.publishing.context import PublishContext, PublishOptions
+from shared.publishing.context import PUBLISHER, PublishContext, PublishOptions
 from shared.publishing.planning import current, read_processes
 from shared.publishing.publisher import Publisher
 from shared.records.assets import AssetRows
@@ -69,6 +69,14 @@ class FunctionsProcess:
         self._memory, self._assets = FoldMemory(), AssetRows()
         self._assets._owner = name or self._assets._owner
 
+    def memory(self) -> str:
+        """All that the process keeps from one job to the next, as text."""
+        memory, assets = self._memory, self._assets
+        recent = [sorted(values._values.items()) for values in (memory.crowded, memory.parts, memory._folded)]
+        commits = [(key, commit.etag, commit.state, commit.records) for key, commit in memory._commits._values.items()]
+        records = [sorted(rows.items()) for rows in (assets._records, assets._changed)]
+        return repr((recent, commits, assets._owner, assets._until, records))
+
     def receive(self, body: bytes, storage: Any = None) -> None:
         """The receiver's function. `storage`: for this request alone, another way to the world's storage."""
         world = self.surroundings
@@ -116,6 +124,13 @@ class FunctionsProcess:
             closing=world.closing,
         )
         sweep(world.storage, options)
+
+
+def begins_anew(call: str, given: Sequence[object]) -> bool:
+    """Whether a process that makes this call of storage goes on as if its job had just begun: a publisher that asks for
+    the lease reads the queue and all else again, but for what the process keeps.
+    """
+    return call == "lease" and PUBLISHER in given
 
 
 @contextmanager
