@@ -25,6 +25,7 @@ from throughline.local.catalog.store import Store as LocalStore
 
 __all__ = [
     "ENDED",
+    "READS",
     "Answer",
     "Call",
     "Catalog",
@@ -43,6 +44,10 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(\+00:00|Z)")
 
 def _digest(value: object) -> str:
     return hashlib.blake2b(repr(value).encode(), digest_size=8).hexdigest()
+
+
+READS = LISTS | {"read", "get", "get_part", "blob", "find", "look_up", "read_processes", "placeholders", "search"}
+"""Calls that change nothing."""
 
 
 class Paused(BaseException):
@@ -174,6 +179,7 @@ class Catalog(MemoryCatalog):
     def __init__(self, store: CatalogStore) -> None:
         super().__init__(store)
         self._world_store = store
+        self._contents: tuple[object, ...] | None = None  # a call that writes is made on a copy
 
     def copy(self) -> "Catalog":
         """A copy that shares no container with this one."""
@@ -181,11 +187,13 @@ class Catalog(MemoryCatalog):
 
     def contents(self) -> tuple[object, ...]:
         """All that it holds, as a value that can be compared."""
-        edges = self._world_store.edges.values()
-        return (
-            frozenset((guid, _text(entity)) for guid, entity in self._world_store.entities.items()),
-            frozenset((edge.relationship, edge.end1, edge.end2) for edge in edges),
-        )
+        if self._contents is None:
+            edges = self._world_store.edges.values()
+            self._contents = (
+                frozenset((guid, _text(entity)) for guid, entity in self._world_store.entities.items()),
+                frozenset((edge.relationship, edge.end1, edge.end2) for edge in edges),
+            )
+        return self._contents
 
 
 _TEXTS: dict[int, tuple[Entity, str]] = {}
@@ -208,6 +216,14 @@ class World:
 
     storage: Store
     catalog: Catalog
+
+    def before(self, call: Call) -> "World":
+        """A world in which to make a call, so that this one stays as it is."""
+        if call.name in READS:
+            return self
+        if call.to == "catalog":
+            return World(storage=self.storage, catalog=self.catalog.copy())
+        return World(storage=self.storage.copy(), catalog=self.catalog)
 
     def copy(self) -> "World":
         """A copy to go on with."""

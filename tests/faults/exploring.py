@@ -19,7 +19,7 @@ from tests.faults.explored_actors import OVER, Actors, Case, Position, process_o
 from tests.faults.explored_world import ENDED, Answer, Call, Catalog, CatalogStore, Host, Store, World
 from tests.faults.fault_injection import RACES, STORAGE_WRITES, WRITES, Faults
 from tests.faults.hunt import differences, expected_ends
-from tests.faults.reduction import READS, Foresight
+from tests.faults.reduction import Foresight
 from tests.faults.reference import PureEnd
 from tests.faults.scheduler import Scheduler
 from tests.faults.simulation import Outcome, Scenario, drain
@@ -182,8 +182,7 @@ class _Exploration:
         return self._foresight.enough(points, possible.keys())
 
     def _point(self, actor: int, state: _State) -> int:
-        position = state.positions[actor]
-        return self._foresight.point(actor, position.job, position.call, state.faults[actor])
+        return self._foresight.point(actor, state.positions[actor], state.faults[actor])
 
     def _faults(self, state: _State, actor: int, call: Call) -> list[tuple[str, _State]]:
         steps, name, position = [], self._actors.names[actor], state.positions[actor]
@@ -204,8 +203,7 @@ class _Exploration:
         return steps
 
     def _step(self, state: _State, actor: int, call: Call, fault: str = "") -> tuple[str, _State]:
-        is_reading = call.name in READS
-        world = state.world if is_reading else state.world.copy()
+        world = state.world.before(call)
         name = self._actors.names[actor]
         answer = world.apply(name, call, fault)
         if fault:

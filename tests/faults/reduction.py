@@ -17,13 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from tests.faults.explored_world import Call
+from tests.faults.explored_actors import Position
+from tests.faults.explored_world import READS, Call
 from tests.faults.fault_injection import LISTS
 
 _LAST = chr(0x10FFFF)
 _CLOCK, _CATALOG = "clock", "catalog"
-READS = LISTS | {"read", "get", "get_part", "blob", "find", "look_up", "read_processes", "placeholders", "search"}
-"""Calls that change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +106,17 @@ class Foresight:
         self.has_learned = False
         self._clock = 1 << self._number(frozenset((Touch(_CLOCK),)))
 
-    def point(self, actor: int, job: int, call: Call, faults: int) -> int:
-        """The point of an actor before a call."""
-        touched = touches(call)
-        key = (actor, job, faults, touched)
-        if key not in self._points:
-            self._points[key] = len(self._future)
-            self._touched.append(1 << self._number(touched))
-            self._future.append(0)
-            self._widen(self._points[key], self._touched[-1])
-        return self._points[key]
+    def point(self, actor: int, position: Position, faults: int) -> int:
+        """The point of an actor, who may still meet so many faults."""
+        if (actor, position, faults) not in self._points:
+            touched = touches(position.call)
+            point = self._points.setdefault((actor, position.job, faults, touched), len(self._future))
+            if point == len(self._future):
+                self._touched.append(1 << self._number(touched))
+                self._future.append(0)
+                self._widen(point, self._touched[-1])
+            self._points[actor, position, faults] = point
+        return self._points[actor, position, faults]
 
     def _number(self, touched: frozenset[Touch]) -> int:
         if touched not in self._numbers:
