@@ -293,8 +293,6 @@ def kept_entry(plan: Plan) -> LedgerEntry | None:
     more, where it was never written since the catalog gave no access; else None.
     """
     entry = plan.entry
-    if plan.is_kept:
-        return None
     if plan.process is None:
         is_changed = entry.state is LedgerState.NOTHING and bool(entry.assets)
     else:
