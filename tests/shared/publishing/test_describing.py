@@ -1,19 +1,20 @@
 """Describing placeholders: in few calls, while the lease is held, and again after a publisher was killed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from shared.atlas.entities import AssetEntity
+from shared.atlas.entities import AssetEntity, ProcessEntity
 from shared.catalog.port import AssetKey
 from shared.maintenance.reconciliation import move, placed_assets
 from shared.records.assets import AssetRows
 from shared.records.publish_queue import QueueEntry, put_queued
 from shared.storage.memory import MemoryStorage
 from shared.storage_layout import QUEUED_ASSET, asset_key
+from tests.support.events import write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, Z, copy_run
 from tests.support.publish_world import Clock, Killed, context_of, entries, fold, publish, publish_options
@@ -24,11 +25,12 @@ SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 class WatchedCatalog(MemoryCatalog):
     """A catalog that notes how placeholders were compared and described; `before` each call and `after` it something
-    may happen.
+    may happen. It leaves out so many processes of the next call that writes some.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self.left_out = 0
         self.calls: list[str] = []
         self.before: Callable[[AssetEntity], object] = lambda _: None
         self.after: Callable[[], object] = lambda: None
@@ -39,6 +41,11 @@ class WatchedCatalog(MemoryCatalog):
         self.calls.append(f"compare {len(assets)}")
         self.after()
         return super().up_to_date(assets, bare=bare)
+
+    def write_processes(self, processes: Sequence[ProcessEntity], guids: Mapping[AssetKey, str]) -> dict[str, str]:
+        taken = processes[self.left_out :]
+        self.left_out = 0
+        return super().write_processes(taken, guids)
 
     def describe_placeholder(self, asset: AssetEntity, *, bare: bool = False) -> bool:
         self.calls.append("describe")
@@ -122,6 +129,14 @@ def test_what_many_placeholders_show_is_compared_in_one_call_and_remembered() ->
     world.publish()
     assert world.catalog.calls == ["compare 2", "compare 2"]
     assert entries(world.storage, revisits=True) == ()
+
+
+def test_what_an_answer_left_out_is_sent_again_without_a_comparison() -> None:
+    world = World()
+    world.catalog.left_out = 1
+    world.run(*write("a", "app", "10:00", "/a", sink="/b"), *write("c", "app", "10:01", "/c", sink="/d"))
+    assert len(world.catalog.processes) == 3
+    assert world.catalog.calls == []
 
 
 def test_a_single_placeholder_is_described_without_a_comparison() -> None:

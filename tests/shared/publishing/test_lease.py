@@ -15,7 +15,7 @@ from tests.support.building import body, dataset, packed
 from tests.support.events import write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.placeholder_columns import X, Y, Z, copy_run
-from tests.support.publish_world import Clock, Killed, fold, publish, publish_options
+from tests.support.publish_world import Clock, Killed, UnreliableCatalog, fold, publish, publish_options
 
 
 class SlowCatalog:
@@ -54,6 +54,14 @@ def test_while_data_sets_are_looked_up_and_searched_for() -> None:
     fold(storage, packed(body(inputs=inputs, outputs=[dataset("b", LAKE)])))
     calls = slow_calls(storage, MemoryCatalog(), clock, "look_up", "search", "search_all")
     assert calls == ["look_up", "look_up", "search_all", "search_all", "look_up"]
+
+
+def test_while_what_the_catalog_refused_is_sent_in_halves() -> None:
+    clock = Clock()
+    storage, catalog = MemoryStorage(clock=clock.seconds), UnreliableCatalog()
+    catalog.refuses = "/d"
+    fold(storage, *write("a", "app", "10:00", "/a", sink="/b"), *write("c", "app", "10:01", "/c", sink="/d"))
+    assert slow_calls(storage, catalog, clock, "write_processes") == ["write_processes"] * 3
 
 
 def test_while_placeholders_are_described() -> None:
