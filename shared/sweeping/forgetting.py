@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from shared.applications.partition import Commit, OpenApplication, read_whole
+from shared.applications.partition import Commit, OpenApplication, read_record, read_whole
 from shared.applications.state import ApplicationState, RunRecord
 from shared.errors import ContentLost
 from shared.events.archive_writer import delete_old
@@ -61,23 +61,28 @@ def _forget(storage: Storage, options: ClosingOptions, application: str, now: da
         for run_id, record in snapshot.records.items()
         if record.closed or record.home
     }
-    old = [
-        run_id
-        for run_id, due_time in sorted(by_age.items())
-        if due_time <= now and (snapshot.records[run_id].home or not snapshot.records[run_id].events)
-    ][:RUNS_AT_ONCE]
+    due_records = (snapshot.records[run_id] for run_id, due_time in sorted(by_age.items()) if due_time <= now)
+    old = [record.run_id for record in due_records if _is_over(storage, record)][:RUNS_AT_ONCE]
     if old:
         state = _without_runs(snapshot.state, snapshot.records, old)
         if Commit.of(storage, snapshot, state, {}, forgotten=old).execute(storage):
             _LOG.info("runs forgotten application=%s runs=%d", application, len(old))
         return now
     if snapshot.records or snapshot.unfolded:
-        return min(by_age.values(), default=now + options.keep_runs)
+        return max(now + _RETRY, min(by_age.values(), default=now + options.keep_runs))
     processes = snapshot.state.contributions(application)
     if any(storage.read(PROCESSES, process, application) for process in sorted(processes)):
         return now + _RETRY
     _delete_header(storage, snapshot)
     return None
+
+
+def _is_over(storage: Storage, record: RunRecord) -> bool:
+    """Whether all events of a run are archived; of one that is elsewhere, whether it is closed there."""
+    if not record.home:
+        return not record.events
+    record_at_home = read_record(storage, record.home, record.run_id)
+    return record_at_home is None or bool(record_at_home.closed or record_at_home.home)
 
 
 def _without_runs(state: ApplicationState, records: Mapping[str, RunRecord], forgotten: list[str]) -> ApplicationState:

@@ -10,7 +10,7 @@ import pytest
 from shared.events.archive import indexes_below, stored_packed
 from shared.events.archive_writer import counted_files
 from shared.events.dead_letters import add_dead_letter, dead_letters
-from shared.records.publish_queue import pending_targets
+from shared.records.publish_queue import enqueue, pending_targets
 from shared.records.states import State
 from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
@@ -199,6 +199,23 @@ def test_an_application_that_only_refers_to_a_run_of_another_one_is_forgotten_to
         pass_days(world, days)
     assert list(world.memory.scan(APPLICATIONS)) == []
     assert sum(counts(world).values()) == 2
+
+
+def test_an_application_refers_to_a_run_of_another_one_until_that_is_closed() -> None:
+    world = closing_world()
+    world.process(copy("START", "10:00:00"), copy("COMPLETE", "10:00:05", application="other"))
+    world.process(event("own", "COMPLETE", "10:00:06", inputs=["/a"], outputs=["/own"], application="other"))
+    world.sweep(minutes=20)
+    processes = world.application("app").state.contributions(run_id("app"))
+    for days in (3, 31):
+        world.empty_queue()
+        enqueue(world.memory, processes)
+        world.sweep(minutes=days * DAYS)
+    assert not world.record("other", "own")
+    assert world.record("other", "run"), "that run waits to be published"
+    assert pass_days(world, 1).archived == 2, "and is closed once it is"
+    pass_days(world, 31)
+    assert not world.record("other", "run")
 
 
 def test_an_event_that_is_sent_again_after_it_was_archived_counts_once() -> None:
