@@ -38,6 +38,7 @@ FOUND = {
     1151: "another, read by a worker that had timed out",
     20116: "the reporter of a placeholder's columns, forgotten by a superseded publisher",
     20119: "a process alone in a call, accepted and refused",
+    23279: "a test of dbt that has started and never ends",
     20436: "a run that moved between pages while its application's reports were read",
     30320: "columns of a placeholder that no run reports any more",
     31027: "a schema that was only read, by a job whose name became known later",

@@ -81,12 +81,12 @@ def translate(
     A run counts if it ended with COMPLETE; without an end it counts after the timeout if it read and wrote. A stream
     counts as soon as it runs, and keeps what it did when it is cancelled or fails.
     """
+    if not run.counts and not timed_out:
+        return Wait(reason="no end event yet")
     if run.job_type.upper() == _TEST:
         return Skip(reason=_TESTS_DATA)
     if run.is_withdrawn:
         return Skip(reason=CHECK if run.job.namespace == CHECKS else RUN_FAILED)
-    if not run.counts and not timed_out:
-        return Wait(reason="no end event yet")
     operation = _operation_in(run)
     of_dbt = exposures_in(run) if run.integration.upper() == DBT else ()
     of_exposures = [process for stated in of_dbt if (process := _of_exposures(stated, context))]

@@ -149,8 +149,17 @@ def test_the_operation_of_a_query_is_hives(operation_name: str, operation: str) 
     assert [process.operations for process in translate_history([query]).processes] == [(operation,)]
 
 
-@pytest.mark.parametrize("end", ["START", "COMPLETE", "FAIL", "ABORT"])
-def test_a_test_of_dbt_is_no_process(end: str) -> None:
+@pytest.mark.parametrize(
+    ("end", "state", "reason"),
+    [
+        ("START", "waiting", "no end event yet"),
+        *(
+            (end, "skipped", "tests data: its results are quality, not lineage")
+            for end in ("COMPLETE", "FAIL", "ABORT")
+        ),
+    ],
+)
+def test_a_test_of_dbt_is_no_process(end: str, state: str, reason: str) -> None:
     """It writes the failing rows into a table of its own."""
     audit = ("postgres://db:5432", "shop.public_dbt_test__audit.not_null_orders_id")
     test = job(
@@ -163,6 +172,4 @@ def test_a_test_of_dbt_is_no_process(end: str) -> None:
     )
     history = translate_history([test])
     assert history.processes == ()
-    assert [(run.state, run.reason) for run in history.runs] == [
-        ("skipped", "tests data: its results are quality, not lineage")
-    ]
+    assert [(run.state, run.reason) for run in history.runs] == [(state, reason)]
