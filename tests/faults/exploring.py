@@ -39,7 +39,7 @@ class Bounds:
     differ by all that was answered: to compare.
     """
 
-    states: int = 200_000
+    states: int = 1_000_000
     switches: int | None = None
     faults: int = 1
     kinds: tuple[Kind, ...] = ("death",)

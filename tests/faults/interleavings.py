@@ -2,7 +2,7 @@
 
 python -m tests.faults.interleavings                       all cases
 python -m tests.faults.interleavings --case "a late failure" --faults death after race
-python -m tests.faults.interleavings --states 1000000      go further in each case; by default 200,000 states
+python -m tests.faults.interleavings --states 3000000      go further in each case; by default 1,000,000 states
 """
 
 import argparse
@@ -223,13 +223,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     names = [case.name for case in CASES]
     parser.add_argument("--case", choices=names, action="append", help="only this case; may be repeated")
-    parser.add_argument("--states", type=int, default=200_000, help="the most states of a case")
+    parser.add_argument("--states", type=int, default=1_000_000, help="the most states of a case")
     parser.add_argument("--switches", type=int, help="the most switches from a worker that could go on; any by default")
+    parser.add_argument("--unreduced", action="store_true", help="walk each order of calls that commute, to compare")
     parser.add_argument("--deaths", type=int, default=1, help="the most faults in one history")
     parser.add_argument("--faults", nargs="*", choices=("death", "after", "race"), default=("death",))
     options = parser.parse_args(arguments)
     bounds = Bounds(
-        states=options.states, switches=options.switches, faults=options.deaths, kinds=tuple(options.faults)
+        states=options.states,
+        switches=options.switches,
+        faults=options.deaths,
+        kinds=tuple(options.faults),
+        reduced=not options.unreduced,
     )
     wrong = 0
     for case in CASES:
