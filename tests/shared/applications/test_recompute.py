@@ -19,11 +19,11 @@ from shared.applications.recompute import recompute, recomputed
 from shared.errors import WriteConflict
 from shared.naming.names import Names
 from shared.naming.stores.rule_forms import rule
-from shared.records.publish_queue import read_queue
+from shared.records.publish_queue import FORWARD_KIND, Mark, read_queue
 from shared.records.states import State
 from shared.storage.memory import MemoryStorage
 from shared.storage.port import Row
-from shared.storage_layout import APPLICATIONS, ARCHIVE, HEADER, RUN
+from shared.storage_layout import APPLICATIONS, ARCHIVE, HEADER, PUBLISH_QUEUE, RUN
 from tests.faults.generated_events import events_of
 from tests.faults.task_histories import with_tasks
 from tests.support.building import body, dataset, packed
@@ -193,6 +193,14 @@ def test_other_names_give_other_lineage_also_of_closed_runs() -> None:
     record = read_whole(runtime.storage, APP).records[run_id("a")]
     assert record.contents != previous.contents
     assert (record.closed, record.archived, record.outcome) == (previous.closed, previous.archived, previous.outcome)
+
+
+def test_a_run_that_contributes_something_else_is_forwarded_again() -> None:
+    runtime = Runtime()
+    runtime.post(*write("a", "app", "10:00", "/a"), event("nothing", "COMPLETE", "11:00:00", application="app"))
+    recompute(replace(runtime.processor, names=OTHER_NAMES, forwards=True), APP)
+    marks = map(Mark.of, runtime.storage.scan(PUBLISH_QUEUE))
+    assert [mark.target for mark in marks if mark.kind == FORWARD_KIND] == [run_id("a")]
 
 
 def test_what_can_not_be_computed_stays() -> None:
