@@ -258,7 +258,7 @@ class _ArchivedHours:
 @dataclass(slots=True, kw_only=True)
 class _Work:
     """A replay of everything. `finishing`: processes and the time before which all else is superseded, the latest
-    first; `finished`: those to be published; `reunited`: the split runs that are done.
+    first; `finished`: those to be published; `split`: the split runs of each application.
     """
 
     context: PublishContext
