@@ -1,11 +1,15 @@
 """Which actors' calls commute, so that the explorer need not try them in each order.
 
-Two calls commute where neither touches what the other one writes: a row, a range of rows, a blob, the clock, the
-catalog. In a state it is enough to go on with some actors where no other actor will ever make a call that does not
-commute with their next ones (a persistent set: Godefroid, "Partial-Order Methods for the Verification of Concurrent
-Systems", 1996, chapter 4): whatever the others do meanwhile, they may do afterwards with the same result, so that each
-end of the full exploration is reached. No state comes back (each step lengthens the history of an actor), so that
-nobody is put off for ever.
+Two calls commute where neither touches what the other one writes: a row, a range of rows, a blob, a lease, the
+catalog, or the clock, which a call reads if the actor looks at it before its next call. In a state it is enough to go
+on with some actors where no other actor will ever make a call that does not commute with their next ones (a persistent
+set: Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996, chapter 4): whatever the
+others do meanwhile, they may do afterwards with the same result, so that each end of the full exploration is reached.
+No state comes back (each step lengthens an actor's history, or raises the number of its rounds), so that nobody is put
+off for ever.
+
+A death touches what the call touches in whose place it comes. While a message waits for a blob that nobody sends any
+more, all actors go on: whether it is given up depends on all of them.
 
 What an actor will touch is learned: each exploration notes what follows each call of an actor, and it is repeated until
 it meets nothing new. That suffices: the first call that was not foreseen would be made in some order; all calls before

@@ -1,11 +1,13 @@
 """All interleavings of small histories end as expected; the explorer walks through all of them, and only once."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from shared.storage.port import Row
-from tests.faults.explored_actors import Case, Job, deliver, publish
+from tests.faults.explored_actors import Case, Job, deliver, publish, stall
 from tests.faults.explored_world import Host
 from tests.faults.exploring import Bounds, explore
 from tests.faults.interleavings import CASES, main
@@ -78,6 +80,57 @@ def test_of_calls_that_commute_one_order_is_walked() -> None:
     assert explore(apart, QUIET).states == 1 + 2 + 2
     shared = Case(name="", stored=(), actors={"one": (writes("a", "b"),), "two": (writes("c", "b"),)})
     assert explore(shared, QUIET).states == 2 + 2 * 2, "what is before the row of both; then either first"
+
+
+def notes(look: Callable[[Any], object], *, at_clock: bool = False) -> Job:
+    """A job that looks at storage, and writes down what it sees, or what time it is then."""
+
+    def act(process: FunctionsProcess, _: Host) -> None:
+        surroundings = process.surroundings
+        seen = look(surroundings.storage)
+        number = int(surroundings.seconds()) if at_clock else str(seen)
+        surroundings.storage.upsert("control", Row(partition="notes", key="seen", values={"seen": number}))
+
+    return Job(act=act)
+
+
+def changes(act: Callable[[Any], object]) -> Job:
+    return Job(act=lambda process, _: act(process.surroundings.storage))
+
+
+@pytest.mark.parametrize(
+    ("observer", "changer"),
+    [
+        (notes(lambda storage: storage.read("control", "rows", "a") is None), writes("a")),
+        (notes(lambda storage: len(list(storage.partition("control", "rows", since="b")))), writes("c")),
+        (notes(lambda storage: len(list(storage.scan("control")))), writes("a")),
+        (notes(lambda storage: storage.insert("control", Row(partition="rows", key="a"))), writes("a")),
+        (
+            notes(lambda storage: storage.get("contents", "a")),
+            changes(lambda storage: storage.put_new("contents", "a", b"")),
+        ),
+        (
+            notes(lambda storage: len(list(storage.blobs("contents", "2026/")))),
+            changes(lambda storage: storage.put_new("contents", "2026/a", b"")),
+        ),
+        (
+            notes(lambda storage: len(list(storage.children("contents")))),
+            changes(lambda storage: storage.put_new("contents", "2026/a", b"")),
+        ),
+        (notes(lambda storage: storage.lease("a", 60) is None), changes(lambda storage: storage.lease("a", 60))),
+        (notes(lambda storage: storage.read("control", "rows", "a"), at_clock=True), stall(70.0)),
+    ],
+)
+def test_calls_that_do_not_commute_are_walked_in_both_orders(observer: Job, changer: Job) -> None:
+    case = Case(name="", stored=(), actors={"one": (observer,), "two": (changer,)})
+    explored, full = (explore(case, replace(QUIET, reduced=reduced)) for reduced in (True, False))
+    assert explored.different_ends == full.different_ends
+    assert len(full.different_ends) == 2
+
+
+def test_time_that_passes_commutes_with_calls_after_which_nobody_looks_at_the_clock() -> None:
+    case = Case(name="", stored=(), actors={"one": (reads(3),), "two": (stall(70.0),)})
+    assert explore(case, QUIET).states == 1 + 3 + 1
 
 
 @pytest.mark.parametrize(
