@@ -23,8 +23,8 @@ _LONGEST_SEARCH = 1200.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """A mistake: in `file`, `original` (which is there once) becomes `mistaken`. `tests` are run; the interleavings of
-    `cases` are explored with at most so many `switches`; `seeds` from the first up to the second are simulated.
+    """A mistake: in `file`, `original` (which is there once) becomes `mistaken`. `tests` are run; all interleavings of
+    `cases` are explored; `seeds` from the first up to the second are simulated.
     """
 
     name: str
@@ -33,7 +33,6 @@ class Mistake:
     mistaken: str
     tests: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
-    switches: int = 2
     seeds: tuple[int, int] = (0, 0)
 
     def source(self, home: Path) -> str:
@@ -48,9 +47,7 @@ class Mistake:
         commands: list[tuple[str, ...]] = [
             ("pytest", "-x", "-q", "-p", "no:cacheprovider", file) for file in self.tests
         ]
-        commands += [
-            ("tests.faults.interleavings", "--case", case, "--switches", str(self.switches)) for case in self.cases
-        ]
+        commands += [("tests.faults.interleavings", "--case", case) for case in self.cases]
         first, end = map(str, self.seeds)
         return [*commands, ("tests.faults", "--seeds", first, end, "--stop")] if first != end else commands
 
@@ -85,8 +82,7 @@ MISTAKES: tuple[Mistake, ...] = (
         file=_PROCESSOR,
         original="        self.read_records, self.rereads = {}, True\n",
         mistaken="        self.read_records = {}\n",
-        cases=("a late failure", "an event delivered twice"),
-        seeds=(0, 400),
+        tests=("tests/shared/sweeping/test_sweep.py",),
     ),
     Mistake(
         name="a run that is folded again keeps what it said before",
@@ -114,7 +110,6 @@ MISTAKES: tuple[Mistake, ...] = (
         file=_DRAFT,
         original="            contents = (*changed, *(self.contents.values() if own_times else ()))\n",
         mistaken="            contents = (*changed,)\n",
-        cases=("a newer application",),
         seeds=(0, 400),
     ),
     # --- plans without a run of the listener
@@ -219,9 +214,7 @@ MISTAKES: tuple[Mistake, ...] = (
         file=_PLANNING,
         original="        kind = OperationKind.REPLACE if entry.etag else OperationKind.INSERT\n",
         mistaken="        kind = OperationKind.UPSERT\n",
-        cases=("a publisher that stalls",),
-        switches=3,
-        seeds=(0, 400),
+        tests=("tests/shared/publishing/test_publisher.py",),
     ),
     Mistake(
         name="an older part is kept although the application has committed since",
@@ -250,7 +243,6 @@ MISTAKES: tuple[Mistake, ...] = (
         file=_REUNION,
         original="    outcomes += [work.refer(application, home) for application in sorted(referring - {home})]\n",
         mistaken="",
-        cases=("a run of two applications",),
         seeds=(0, 400),
     ),
     # --- the two ends of a run
@@ -332,7 +324,6 @@ MISTAKES: tuple[Mistake, ...] = (
         original=" if file != batch.file)\n",
         mistaken=")\n",
         cases=("two sweepers that archive",),
-        switches=1,
     ),
     Mistake(
         name="a part is forgotten although the application that supersedes it may still fail",

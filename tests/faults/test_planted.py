@@ -35,9 +35,7 @@ def test_the_command_finds_a_mistake(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_command_fails_for_a_mistake_that_nothing_finds(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    harmless = replace(
-        MISTAKES[0], name="harmless", mistaken=MISTAKES[0].original, cases=("a late failure",), switches=0
-    )
+    harmless = replace(MISTAKES[0], name="harmless", mistaken=MISTAKES[0].original, cases=("START and end of a run",))
     monkeypatch.setattr(planted, "MISTAKES", (replace(harmless, seeds=(0, 1)),))
     assert main([]) == 1
     assert "harmless: NOT FOUND by 2 searches" in capsys.readouterr().out
