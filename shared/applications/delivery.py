@@ -124,8 +124,8 @@ class _Reunion:
     def fold_at_home(self, home: str, *, timed_out: bool) -> bool | None:
         """Fold the run at its home, if it is to be folded and is not yet: whether marks were left."""
         record = self._read(home)
-        settled = record if record and not record.home else None
-        folded = settled.digests if settled else frozenset()
+        record_at_home = record if record and not record.home else None
+        folded = record_at_home.digests if record_at_home else frozenset()
         unfolded = self._snapshots[home].unfolded
         for digest, event in sorted(self.events.items()):
             if digest not in folded and event.row_key not in unfolded:
@@ -133,10 +133,10 @@ class _Reunion:
                 row = self.rows.get(digest) or EventRow(event=event, payload=payload, received=self._arrived(digest))
                 self._storage.insert(APPLICATIONS, row.row(home))
         has_ended = any(event.end for event in self.events.values())
-        if not timed_out and (self._is_current(home, settled) or not (has_ended or settled)):
+        if not timed_out and (self._is_current(home, record_at_home) or not (has_ended or record_at_home)):
             return None
         run = frozenset({self._run_id})
-        is_timed_out = timed_out or bool(settled and settled.timed_out)
+        is_timed_out = timed_out or bool(record_at_home and record_at_home.timed_out)
         request = FoldRequest(force=run, timed_out=run if is_timed_out else frozenset(), returned=run)
         return self._processor.fold(home, request).has_marks
 

@@ -186,8 +186,8 @@ class _Fold:
         records = {run_id: record for run_id in at_once if (record := self.runs[run_id].record)}
         closed = {run_id: record.closed for run_id, record in records.items() if record.closed}
         self.joined = {run_id: record.joined for run_id, record in records.items() if record.joined in closed}
-        settled = {*self.joined, *self.joined.values()}
-        executions = {run_id: self.executions[run_id] for run_id in at_once - settled}
+        closed_members = {*self.joined, *self.joined.values()}
+        executions = {run_id: self.executions[run_id] for run_id in at_once - closed_members}
         merged = {run_id: run for run_id, run in single_runs.items() if run_id not in self.joined}
         for plan, run_id in plan_joins(executions).items():
             if moment := closed.get(plan) or closed.get(run_id):

@@ -39,7 +39,7 @@ class OutgoingEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettledRun:
+class DecidedRun:
     """A run that may leave: its `record`, and what is sent of it merged. `names`: of its data sets."""
 
     record: RunRecord
@@ -60,7 +60,7 @@ class SettledRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReader:
-    """Reads settled runs; headers are kept for one round. `paths`: the data sets that may leave."""
+    """Reads decided runs; headers are kept for one round. `paths`: the data sets that may leave."""
 
     storage: Storage
     paths: GlobFilter = MATCH_ALL
@@ -75,7 +75,7 @@ class RunReader:
             self.states[application] = snapshot.state if snapshot else None
         return self.states[application]
 
-    def settled(self, application: str, run_id: str) -> SettledRun | None:
+    def decided_run(self, application: str, run_id: str) -> DecidedRun | None:
         """A run that has been decided in this application; None where it is not, or lies elsewhere. Raises
         ContentLost.
         """
@@ -94,7 +94,7 @@ class RunReader:
             processes=processes,
             environment=state.facts.environment,
         )
-        return SettledRun(record=record, run=run, names=tuple(dataset_names(processes)))
+        return DecidedRun(record=record, run=run, names=tuple(dataset_names(processes)))
 
     def _published(self, content: Process, record: RunRecord) -> Process | None:
         """What the catalog would get of a run's content alone: without noise and what the path settings exclude."""
@@ -104,16 +104,16 @@ class RunReader:
         process = aggregate([contribution], {}, now=None).process
         return published(with_excluded(process, self.paths))
 
-    def merged(self, settled: SettledRun, target: TargetRule, job: JobKey) -> Iterator[OutgoingEvent]:
+    def merged(self, decided_run: DecidedRun, target: TargetRule, job: JobKey) -> Iterator[OutgoingEvent]:
         """The one event of a run."""
-        content = run_content(settled.run, job, explicit=target.explicit)
+        content = run_content(decided_run.run, job, explicit=target.explicit)
         yield OutgoingEvent(
-            run_id=settled.run.run_id, digest=content.digest, time=settled.run.span.last, body=content.body
+            run_id=decided_run.run.run_id, digest=content.digest, time=decided_run.run.span.last, body=content.body
         )
 
-    def raw(self, settled: SettledRun, delivered_digests: frozenset[str]) -> Iterator[OutgoingEvent]:
+    def raw(self, decided_run: DecidedRun, delivered_digests: frozenset[str]) -> Iterator[OutgoingEvent]:
         """The events of a run by time, without those that were delivered. Raises ContentLost."""
-        record = settled.record
+        record = decided_run.record
         for reference in sorted({*record.events, *record.late, *record.archived}):
             if digest_in_reference(reference) in delivered_digests:
                 continue

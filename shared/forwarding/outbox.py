@@ -154,7 +154,7 @@ def has_entries(storage: Storage, target: str) -> bool:
     return any(True for _ in storage.partition(FORWARD, target, since=_OPEN, before=f"{_OPEN}~"))
 
 
-def settle(storage: Storage, entry: OutboxEntry, current: TargetRun) -> bool:
+def record_delivery(storage: Storage, entry: OutboxEntry, current: TargetRun) -> bool:
     """Record what the target has now, and take the run off the outbox. False, and nothing written, where another worker
     changed either meanwhile.
     """
@@ -164,7 +164,7 @@ def settle(storage: Storage, entry: OutboxEntry, current: TargetRun) -> bool:
 def drop(storage: Storage, entry: OutboxEntry, current: TargetRun | None) -> None:
     """Take a run off the outbox of which nothing is to be sent."""
     if current and current.digest:
-        settle(storage, entry, current)
+        record_delivery(storage, entry, current)
     elif current:
         _take_off(storage, entry, _delete(entry.target, f"{_RUN}{entry.run_id}", current.etag))
     else:

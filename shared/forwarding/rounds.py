@@ -14,7 +14,7 @@ from functools import partial
 
 from shared.concurrency import ParallelMap
 from shared.errors import ContentLost
-from shared.forwarding.content import RunReader, SettledRun, Target
+from shared.forwarding.content import DecidedRun, RunReader, Target
 from shared.forwarding.outbox import (
     OutboxEntry,
     RunState,
@@ -29,7 +29,7 @@ from shared.forwarding.outbox import (
     old_runs,
     pause_row,
     postpone,
-    settle,
+    record_delivery,
     statuses,
     target_run,
 )
@@ -133,16 +133,16 @@ def forward(storage: Storage, options: ForwardOptions) -> Forwarded | None:
         return _Round(storage=storage, options=options, session=session).run() if session else None
 
 
-def planned(storage: Storage, options: ForwardOptions) -> tuple[tuple[str, SettledRun], ...]:
+def planned(storage: Storage, options: ForwardOptions) -> tuple[tuple[str, DecidedRun], ...]:
     """The runs that marks name, quiet or not, with each target that would get them. Writes nothing."""
     reader = RunReader(storage=storage, paths=options.paths)
     marks = sorted({(mark.application, mark.target) for mark in forward_marks(storage)})
     return tuple(
-        (target.name, settled)
+        (target.name, decided_run)
         for application, run_id in marks
-        if (settled := reader.settled(application, run_id))
+        if (decided_run := reader.decided_run(application, run_id))
         for target in options.rules.targets
-        if _is_wanted(target, settled, target_run(storage, target.name, run_id), options.rules)
+        if _is_wanted(target, decided_run, target_run(storage, target.name, run_id), options.rules)
     )
 
 
@@ -156,15 +156,15 @@ def mark_again(storage: Storage, runs: Iterable[tuple[str, str]], now: datetime)
     return len(marks)
 
 
-def _is_wanted(target: TargetRule, settled: SettledRun, current: TargetRun | None, rules: ForwardRules) -> bool:
+def _is_wanted(target: TargetRule, decided_run: DecidedRun, current: TargetRun | None, rules: ForwardRules) -> bool:
     """Whether a target is to get a run: by the rules or because it has some of it, and its content is new there."""
-    job = settled.run.job or (current.job_key if current else None)
+    job = decided_run.run.job or (current.job_key if current else None)
     if job is None:
         return False
     has = current is not None and bool(current.digest)
-    if not has and target.name not in rules.targets_for(*job, settled.names):
+    if not has and target.name not in rules.targets_for(*job, decided_run.names):
         return False
-    return current is None or current.digest != settled.digest(target, job)
+    return current is None or current.digest != decided_run.digest(target, job)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -225,13 +225,13 @@ class _Round:
             state = reader.state(application)
             if (state.version if state else 0) < max(mark.version for mark in marks):
                 return now - min(mark.left for mark in marks) >= _LOST_AFTER
-            settled = reader.settled(application, run_id)
+            decided_run = reader.decided_run(application, run_id)
         except ContentLost as error:
             _LOG.warning("run is forwarded later run=%s error=%s", run_id, error)
             return False
-        for target in self.options.rules.targets if settled else ():
+        for target in self.options.rules.targets if decided_run else ():
             current = target_run(self.storage, target.name, run_id)
-            if settled and _is_wanted(target, settled, current, self.options.rules):
+            if decided_run and _is_wanted(target, decided_run, current, self.options.rules):
                 enqueue(self.storage, target.name, run_id, application, now)
         return True
 
@@ -256,17 +256,17 @@ class _Round:
         now, current = self.options.now(), target_run(self.storage, target.name, entry.run_id)
         target_state = current
         try:
-            settled = reader.settled(entry.application, entry.run_id)
-            job = (settled.run.job if settled else None) or (current.job_key if current else None)
-            if settled is None or job is None:
+            decided_run = reader.decided_run(entry.application, entry.run_id)
+            job = (decided_run.run.job if decided_run else None) or (current.job_key if current else None)
+            if decided_run is None or job is None:
                 drop(self.storage, entry, current)
                 return Outcome.EMPTY, None
             new = TargetRun(run_id=entry.run_id, application=entry.application, state=RunState.OPEN, changed=now)
-            target_state, answer = self._send(reader, target, settled, current or new, job)
+            target_state, answer = self._send(reader, target, decided_run, current or new, job)
             if isinstance(answer, Taken):
-                digest = settled.digest(target, job)
+                digest = decided_run.digest(target, job)
                 delivered_run = replace(new, digest=digest, namespace=job[0], job=job[1], events=target_state.events)
-                if settle(self.storage, entry, replace(delivered_run, etag=target_state.etag)):
+                if record_delivery(self.storage, entry, replace(delivered_run, etag=target_state.etag)):
                     return Outcome.DELIVERED, answer
                 enqueue(self.storage, target.name, entry.run_id, entry.application, now)
                 return Outcome.REPEATED, answer
@@ -279,11 +279,16 @@ class _Round:
         return Outcome.FAILED, answer
 
     def _send(
-        self, reader: RunReader, target: TargetRule, settled: SettledRun, target_state: TargetRun, job: tuple[str, str]
+        self,
+        reader: RunReader,
+        target: TargetRule,
+        decided_run: DecidedRun,
+        target_state: TargetRun,
+        job: tuple[str, str],
     ) -> tuple[TargetRun, Answer]:
         """Send the events of a run, until one is not taken. Returns what the target has then, and the last answer."""
         is_raw = target.mode is Mode.RAW
-        events = reader.raw(settled, target_state.has) if is_raw else reader.merged(settled, target, job)
+        events = reader.raw(decided_run, target_state.has) if is_raw else reader.merged(decided_run, target, job)
         for event in events:
             answer = self.options.targets[target.name].send(event)
             if not isinstance(answer, Taken):
@@ -301,6 +306,6 @@ class _Round:
             for run in old_runs(self.storage, target.name, now - _REMEMBERED):
                 if not self.session.may_continue():
                     return
-                if reader.settled(run.application, run.run_id) is None:
+                if reader.decided_run(run.application, run.run_id) is None:
                     forget(self.storage, target.name, run)
         _CLEANED.save(self.storage, now + timedelta(days=1))

@@ -19,9 +19,9 @@ from shared.catalog.port import batches
 from shared.errors import CatalogUnavailable, WriteConflict
 from shared.model import Process
 from shared.publishing.context import PublishContext, Published, PublishOptions, turn
+from shared.publishing.outcomes import Outcomes, error_text
 from shared.publishing.planning import Plan
 from shared.publishing.publisher import Publisher
-from shared.publishing.settling import Settler, error_text
 from shared.publishing.shadow import leave_shadow_mode
 from shared.publishing.writing import CatalogWriter
 from shared.records.control import Checkpoint
@@ -242,7 +242,7 @@ def _import_batch(context: PublishContext, batch: Sequence[Process], published: 
             published.unchanged += 1
         else:
             plans.append(plan)
-    writer = CatalogWriter(context=context, settler=Settler(context=context, published=published))
+    writer = CatalogWriter(context=context, outcomes=Outcomes(context=context, published=published))
     for refusal in writer.write_batch(plans):
         published.refused += 1
         published.error = error_text(refusal.error)

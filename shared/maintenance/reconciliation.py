@@ -15,8 +15,8 @@ from msgspec import structs
 from shared.catalog.port import AssetKey, Catalog, ProcessLinks, batches
 from shared.errors import CatalogRefused, CatalogUnavailable, WriteConflict
 from shared.publishing.context import PublishContext, remove_unlinked, turn
+from shared.publishing.outcomes import error_text
 from shared.publishing.resolution import Lookup
-from shared.publishing.settling import error_text
 from shared.records.asset_record import AssetRecord
 from shared.records.assets import all_assets
 from shared.records.control import RECONCILE

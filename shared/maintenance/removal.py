@@ -19,8 +19,8 @@ from shared.catalog.port import AssetKey, batches, calls_for_guids
 from shared.errors import ContentLost
 from shared.publishing.context import PublishContext, Published, placeholders, remove_unlinked, turn
 from shared.publishing.headers import Headers
+from shared.publishing.outcomes import Outcome, Outcomes
 from shared.publishing.planning import InFlight, Plan, Planner, execute, read_processes
-from shared.publishing.settling import Settled, Settler
 from shared.reading.processes import recorded
 from shared.records.assets import all_assets
 from shared.records.ledger import PURGED, LedgerEntry, ledger_entries, ledger_entry, put_entry
@@ -98,11 +98,11 @@ def _note_purged(context: PublishContext, planner: Planner, gone_entry: LedgerEn
     plan = Plan(queue_entry=queued or QueueEntry(target=gone_entry.process), entry=gone_entry, entity=None)
     with suppress(InFlight, ContentLost):
         plan = planner.plan(queued) if queued else plan
-        settled = execute(storage, plan, replace(gone_entry, forgotten=plan.entry.forgotten))
-        if settled and queued:
-            Settler(context=context, published=Published()).finish([Settled.of(settled.queue_entry)])
+        recorded_plan = execute(storage, plan, replace(gone_entry, forgotten=plan.entry.forgotten))
+        if recorded_plan and queued:
+            Outcomes(context=context, published=Published()).finish([Outcome.of(recorded_plan.queue_entry)])
         storage.delete(SHADOW, QUEUE_PARTITION, gone_entry.process)
-        return settled is not None
+        return recorded_plan is not None
     return put_entry(storage, gone_entry) is not None
 
 

@@ -78,7 +78,7 @@ _OF_ELEMENTS: Mapping[str, Callable[[Flow], Sequence[Flow]]] = {
 MADE_BY_CODE = "made outside of Spark's plan, in an RDD or by Python (createDataFrame)"
 """Rows that no plan shows."""
 _MAX_ROUNDS, _ROUNDS_OF_TEXT = 500, 4
-"""Rounds in which a recursive query's columns settle; their texts, which may grow for ever, get fewer."""
+"""Rounds after which a recursive query's columns no longer change; their texts, which may grow for ever, get fewer."""
 
 
 def _same(context: Context) -> Evaluated:

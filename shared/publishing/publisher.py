@@ -12,8 +12,8 @@ from functools import partial
 from shared.errors import CatalogRefused, CatalogUnavailable, ContentLost, WriteConflict
 from shared.publishing.context import PUBLISHER, PublishContext, Published, PublishOptions
 from shared.publishing.headers import Headers
+from shared.publishing.outcomes import Outcomes, batch_size, shrink_to_fit
 from shared.publishing.planning import InFlight, Plan, Planner, read_process
-from shared.publishing.settling import Settler, batch_size, shrink_to_fit
 from shared.publishing.shadow import Rehearsal
 from shared.publishing.writing import CatalogWriter, kept_entry
 from shared.records.asset_record import AssetRecord, Change
@@ -78,9 +78,9 @@ class _Drain:
         self._context = context = replace(context, publishing=options)
         self._storage, self._session, self._published = context.storage, session, published
         self._planner = Planner(context=context, headers=Headers(context=context))
-        self._settler = Settler(context=context, published=published)
+        self._outcomes = Outcomes(context=context, published=published)
         writer = Rehearsal if context.publishing.shadow else CatalogWriter
-        self._writer = writer(context=context, settler=self._settler)
+        self._writer = writer(context=context, outcomes=self._outcomes)
         self.in_flight: set[str] = set()
 
     def run(self, queue: PublishQueue | None) -> bool:
@@ -138,7 +138,7 @@ class _Drain:
         self._context.assets.claim(self._storage, queue.owner)
         noted = self._noted([entry for entry in due_entries if entry.is_asset])
         processes = [entry for entry in due_entries if not entry.is_asset]
-        self._settler.begin([*processes, *noted])  # of data sets without their marks in flight, which stay
+        self._outcomes.begin([*processes, *noted])  # of data sets without their marks in flight, which stay
         for batch, publish in self._steps(processes, noted):
             if self._options.stopped() or not self._session.may_continue():
                 return False
@@ -151,7 +151,7 @@ class _Drain:
                 is_saved = isinstance(error, CatalogUnavailable) and error.made_progress
                 is_vain = self._published.progress == progress and not is_saved
                 further_failures = is_vain and batch_size(self._options.batch, self._failures) > 1
-                self._settler.pause(concerned, error, self._failures + further_failures)
+                self._outcomes.pause(concerned, error, self._failures + further_failures)
                 return False
             self._failures = max(0, self._failures - 1)
             self._options.note(self._published)
@@ -177,7 +177,7 @@ class _Drain:
                 if marks or not entry.marks:
                     noted.append(replace(entry, marks=marks))
             except ContentLost as error:
-                self._settler.put_off(entry, error)
+                self._outcomes.put_off(entry, error)
         return noted
 
     def _note_changes(self, application: str, key: str) -> None:
@@ -223,15 +223,15 @@ class _Drain:
         yield from (([entry], True) for entry in due_entries if entry.isolated)
 
     def _remove(self, plan: Plan) -> None:
-        self._settler.refuse(self._writer.remove(plan))
+        self._outcomes.refuse(self._writer.remove(plan))
 
     def _publish_processes(self, batch: Sequence[QueueEntry], *, is_last: bool) -> None:
         unchanged: list[Plan] = []
         for plan in self._plans(batch):
             if plan.was_interrupted and plan.entry.landing.is_open(self._options.now()):
-                self._settler.postpone(plan, plan.entry.landing.until)
+                self._outcomes.postpone(plan, plan.entry.landing.until)
             elif plan.awaits and (not plan.unchanged or kept_entry(plan)):
-                self._settler.postpone(plan, plan.awaits)
+                self._outcomes.postpone(plan, plan.awaits)
             elif plan.unchanged:
                 unchanged.append(plan)
             elif plan.entity:
@@ -241,7 +241,7 @@ class _Drain:
         self._writer.keep(unchanged)
         while len(self._planned) >= self._options.batch or (self._planned and is_last):
             plans = shrink_to_fit(self._planned[: self._options.batch], self._fits)
-            self._settler.refuse(self._writer.write_batch(plans))
+            self._outcomes.refuse(self._writer.write_batch(plans))
             del self._planned[: len(plans)]
 
     def _fits(self, plans: Sequence[Plan]) -> bool:
@@ -264,4 +264,4 @@ class _Drain:
             except InFlight:
                 self.in_flight.add(entry.target)
             except ContentLost as error:
-                self._settler.put_off(entry, error)
+                self._outcomes.put_off(entry, error)

@@ -12,9 +12,9 @@ import msgspec
 
 from shared.catalog.port import AssetKey
 from shared.publishing.context import PublishOptions
+from shared.publishing.outcomes import Outcome, Refusal
 from shared.publishing.placeholders import described, is_outdated, report_columns
 from shared.publishing.planning import Plan, execute
-from shared.publishing.settling import Refusal, Settled
 from shared.publishing.writing import CatalogWriter, kept_entry
 from shared.records.cells import PackedCell
 from shared.records.publish_queue import QueueEntry, enqueue
@@ -68,7 +68,7 @@ class Rehearsal(CatalogWriter):
             if entry:
                 self._hold_descriptions(sorted(report_columns(self.context, plan)))
             kept_plan = execute(storage, plan, entry)
-            self.settler.finish_plans([kept_plan] if kept_plan else [], "unchanged")
+            self.outcomes.finish_plans([kept_plan] if kept_plan else [], "unchanged")
 
     def remove(self, plan: Plan) -> list[Refusal]:
         """Hold the removal of a process back."""
@@ -78,7 +78,7 @@ class Rehearsal(CatalogWriter):
     def describe(self, entries: Sequence[QueueEntry]) -> None:
         """Hold the descriptions of these data sets back."""
         self._hold_descriptions([entry.key for entry in entries])
-        self.settler.finish([Settled.of(entry) for entry in entries])
+        self.outcomes.finish([Outcome.of(entry) for entry in entries])
 
     def _begin(self, plans: Sequence[Plan]) -> list[Plan]:
         """Hold the writes of these plans back: none is to be sent."""
@@ -94,7 +94,7 @@ class Rehearsal(CatalogWriter):
         recorded = execute(self.context.storage, plan)
         if recorded:
             self._hold(plan.queue_entry.target, write)
-            self.settler.finish_plans([recorded], "held")
+            self.outcomes.finish_plans([recorded], "held")
 
     def _hold_descriptions(self, keys: Sequence[str]) -> None:
         rows, storage = self.context.assets, self.context.storage
@@ -103,7 +103,7 @@ class Rehearsal(CatalogWriter):
             if is_outdated(record):
                 name = described(record).qualified_name
                 self._hold(f"{QUEUED_ASSET}{key}", HeldBack(action=ShadowAction.DESCRIBE, qualified_name=name))
-                self.settler.published.held += 1
+                self.outcomes.published.held += 1
 
     def _hold(self, key: str, write: HeldBack) -> None:
         row = Row(partition=QUEUE_PARTITION, key=key, values=_HELD_BACK.pack(self.context.storage, write))

@@ -19,6 +19,7 @@ from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused, CatalogUnavailable
 from shared.model import Process
 from shared.publishing.context import PublishContext
+from shared.publishing.outcomes import Outcome, Outcomes, Refusal
 from shared.publishing.placeholders import (
     CALLS_TO_PLACE,
     Description,
@@ -30,7 +31,6 @@ from shared.publishing.placeholders import (
 )
 from shared.publishing.planning import Plan, execute, last_run
 from shared.publishing.resolution import resolve, resolved_entity
-from shared.publishing.settling import Refusal, Settled, Settler
 from shared.records.asset_record import AssetRecord
 from shared.records.ledger import LedgerEntry, put_entry
 from shared.records.publish_queue import QueueEntry
@@ -47,10 +47,10 @@ _UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogWriter:
-    """Writes and removes processes; `settler` ends their queue entries."""
+    """Writes and removes processes; `outcomes` ends their queue entries."""
 
     context: PublishContext
-    settler: Settler
+    outcomes: Outcomes
     records: dict[AssetKey, AssetRecord] = field(default_factory=dict)
 
     def write_batch(self, plans: Sequence[Plan]) -> list[Refusal]:
@@ -169,7 +169,7 @@ class CatalogWriter:
         results = list(self.context.publishing.parallel.each(lambda item: execute(storage, *item), plans))
         for (plan, _), result in zip(plans, results, strict=True):
             if result is None:
-                self.settler.report(plan, "overtaken")
+                self.outcomes.report(plan, "overtaken")
         return [plan for plan in results if plan]
 
     def _send(self, begun_plans: Sequence[Plan]) -> list[Refusal]:
@@ -210,7 +210,7 @@ class CatalogWriter:
     def _described(self, touched_columns: Iterable[str]) -> Description:
         """Describe the placeholders whose columns were touched, and note how that went."""
         description = describe(self.context, touched_columns)
-        self.settler.note(description)
+        self.outcomes.note(description)
         return description
 
     def _end(self, plans: Sequence[Plan], state: str, description: Description) -> None:
@@ -218,16 +218,16 @@ class CatalogWriter:
 
         Raises CatalogUnavailable, and CatalogRefused without access, where these could not be described.
         """
-        self.settler.finish_plans(plans, state)
+        self.outcomes.finish_plans(plans, state)
         if description.unavailable:
             raise description.unavailable
 
     def describe(self, entries: Sequence[QueueEntry]) -> None:
         """Describe the placeholders of these data sets, where they do not show what they should. Raises as `_end`."""
         description = self._described([entry.key for entry in entries])
-        self.settler.published.written += description.written
+        self.outcomes.published.written += description.written
         open_keys = {*description.later, *description.errors, *description.untried}
-        self.settler.finish([Settled.of(entry) for entry in entries if entry.key not in open_keys])
+        self.outcomes.finish([Outcome.of(entry) for entry in entries if entry.key not in open_keys])
         if description.unavailable:
             raise description.unavailable
 
@@ -269,11 +269,11 @@ class CatalogWriter:
 
         Raises CatalogRefused without access, and CatalogUnavailable.
         """
-        context, settler = self.context, self.settler
+        context, outcomes = self.context, self.outcomes
         landing = plan.entry.landing.begun(context.publishing.now(), context.after(2))
         begun_plan = execute(context.storage, plan, replace(plan.entry, state=LedgerState.WRITING, landing=landing))
         if begun_plan is None or not context.is_in_time(landing.lands):
-            settler.report(plan, "overtaken")
+            outcomes.report(plan, "overtaken")
             return []
         try:
             context.catalog.delete_process(begun_plan.entry.qualified_name)

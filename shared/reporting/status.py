@@ -338,13 +338,13 @@ def status(storage: Storage, *, by: Sequence[By] = (), seen: Progress = no_progr
     counts = _Counts(by=frozenset(by), runs=runs, letters=letters, processes=processes)
     batches = counted_files(storage).keys()
     pending = pending_batch(storage)
-    settled = batches - {pending.name if pending else ""}  # their blobs were deleted before the listing
+    complete_batches = batches - {pending.name if pending else ""}  # their blobs were deleted before the listing
     for fact in counted(seen, "events", storage.blobs(EVENTS)):
         counts.add(fact)
     for fact in counted(seen, "ignored", storage.blobs(IGNORED)):
         counts.add_ignored(fact)
     for batch, file in counted(seen, "archive", counted_files(storage).items()):
-        if batch in settled and By.JOB not in by:
+        if batch in complete_batches and By.JOB not in by:
             counts.add_states(file)
         else:
             for archived in read_index(storage, file.file):

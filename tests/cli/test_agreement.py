@@ -14,7 +14,7 @@ from shared.settings.reading import load
 from shared.settings.table import SETTINGS
 from shared.versions import LAYOUT, NAMING
 from tests.support.events import run_id, write
-from tests.support.publishing import post_and_settle, publish
+from tests.support.publishing import post_and_deliver, publish
 from throughline.cli.main import app
 from throughline.local.catalog.server import CatalogServer
 
@@ -83,10 +83,10 @@ def seeded(connection: str, catalog: CatalogServer) -> Place:
     """One process that was published, and two that wait."""
     seeded_place = Place(connection=connection, catalog=catalog)
     parts = assemble(load(catalog=True, environment=seeded_place.shell))
-    post_and_settle(parts.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone"))  # type: ignore[arg-type]  # any
+    post_and_deliver(parts.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone"))  # type: ignore[arg-type]  # any
     publish(parts.storage, parts.catalog, parts.publishing)
     for name, sink in (("new", "/b"), ("secret", "/secret/t2")):
-        post_and_settle(parts.storage, *write(name, f"app-{name}", "2026-11-20T10:00", "/a", sink=sink))  # type: ignore[arg-type]
+        post_and_deliver(parts.storage, *write(name, f"app-{name}", "2026-11-20T10:00", "/a", sink=sink))  # type: ignore[arg-type]
     return seeded_place
 
 

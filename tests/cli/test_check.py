@@ -17,7 +17,7 @@ from shared.errors import CatalogRefused, CatalogUnavailable
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
 from tests.support.memory_catalog import MemoryCatalog, MemoryClassifications
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from tests.support.sarif import SARIF
 
@@ -47,7 +47,7 @@ def written(parts: Parts, source_name: str, target: str, columns: dict[str, dict
         outputs=[dataset(target, schema=schema, columnLineage=edges)],
     )
     for place in post(parts.storage, packed(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
 
@@ -89,7 +89,7 @@ def test_a_planted_edge_breaks_a_policy_and_is_named(parts: Parts, tmp_path: Pat
 def test_an_unknown_verdict_ends_with_4_unless_the_policy_only_warns(parts: Parts, tmp_path: Path) -> None:
     event = body(run="x", application="x", minute=9, inputs=["/raw/x"], outputs=["/gold/x"])
     for place in post(parts.storage, packed(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     result = parts.run("check", file(tmp_path, 'no_tag = "PII"'))
     assert result.exit_code == 4

@@ -16,7 +16,7 @@ from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 from tests.support.cli import Parts
 from tests.support.plans import PlanBuilder, column, facet
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import context_of, publish
 from throughline.local.catalog.server import CatalogServer
 
@@ -53,7 +53,7 @@ def events() -> list[bytes]:
 def recorded() -> Parts:
     parts = Parts()
     for place in post(parts.storage, *events()):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     return parts
 
@@ -87,7 +87,7 @@ def test_explain_names_the_code_on_the_path(tmp_path: Path) -> None:
     plan = to_builtins(facet(plans.writing(map_node, "file:/clean")))
     event = body(inputs=["/raw"], outputs=[dataset("/clean")], run_facets={"throughline_plan": plan})
     for place in post(parts.storage, packed(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     output = parts.run("classify", "explain", "clean.x", "--rules", rules(tmp_path)).output
     assert "Acme.PII: not known" in output
@@ -135,7 +135,7 @@ def test_definitions_and_classifications_are_written_to_the_catalog(
     worker = assemble(load(catalog=True, environment=environment), storage=parts.storage)
     parts.worker = replace(worker, to_record={})
     for place in post(parts.storage, *events()):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     while Publisher(context=context_of(parts.storage, worker.catalog, worker.publishing)).publish().written:
         pass
     file = rules(tmp_path, RULES + TERMS)

@@ -13,15 +13,15 @@ from shared.records.control import Versions, note_versions
 from tests.support.cli import Parts
 from tests.support.events import write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.publishing import post_and_settle, publish
+from tests.support.publishing import post_and_deliver, publish
 
 
 @pytest.fixture
 def parts() -> Parts:
     """Two processes in the catalog, one of them unseen since 2020."""
     loaded_parts = Parts()
-    post_and_settle(loaded_parts.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone[1]"))
-    post_and_settle(loaded_parts.storage, *write("new", "app2", "2026-11-20T10:00", "/a", sink="/b"))
+    post_and_deliver(loaded_parts.storage, *write("old", "app1", "2020-01-01T10:00", "/a", sink="/gone[1]"))
+    post_and_deliver(loaded_parts.storage, *write("new", "app2", "2026-11-20T10:00", "/a", sink="/b"))
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     return loaded_parts
 
@@ -111,7 +111,7 @@ def test_an_unavailable_catalog_ends_the_command_with_a_message(parts: Parts, co
 def test_shadow_lists_the_pending_writes_and_status_counts_them(parts: Parts) -> None:
     assert "no writes are waiting" in parts.run("shadow").output
     parts.shadow()
-    post_and_settle(parts.storage, *write("more", "app2", "2026-11-20T10:05", "/c[bold]", sink="/d"))
+    post_and_deliver(parts.storage, *write("more", "app2", "2026-11-20T10:05", "/c[bold]", sink="/d"))
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     assert "write    throughline:v1://tests/app/file/d and 2 new assets" in parts.run("shadow").output
     document = json.loads(parts.run("shadow", "--json").output)

@@ -29,7 +29,7 @@ from shared.texts import visible
 from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import run_id, write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import UnreliableCatalog
 from throughline.cli.main import app
 from throughline.cli.records.dead_letters import pretty, unpacked
@@ -55,7 +55,7 @@ def storage(parts: Worker) -> MemoryStorage:
     assert isinstance(parts.storage, MemoryStorage)
     start, end = post(parts.storage, *write("damaged", "app", "10:00", "/a"))
     replace_blob(parts.storage, start, b"hello\x1b[31m")
-    settle(parts.storage, end)
+    deliver_event(parts.storage, end)
     post(parts.storage, *write("unusable", "other", "11:00", "/b", sink="/other"))
     ApplicationProcessor(storage=parts.storage, names=RULE_WITH_UNKNOWN_GROUP).fold(run_id("other"))
     parts.storage.put_new("events", "notes\x1b[2J.txt", b"hello")
@@ -162,7 +162,7 @@ def test_a_replay_with_new_dead_letters_counts_them_and_ends_with_1(run: Run, pa
     storage = parts.storage
     assert isinstance(storage, MemoryStorage)
     places = post(storage, *write("good", "app", "10:00", "/a"))
-    settle(storage, places[-1])
+    deliver_event(storage, places[-1])
     assert run("replay").exit_code == 0
     for place in places:
         replace_blob(storage, place, b"damaged")
@@ -187,7 +187,7 @@ def test_a_discarded_dead_letter_is_no_failure_of_another_one_of_its_run(run: Ru
     start, end = post(storage, *bodies)
     for place in (start, end):
         replace_blob(storage, place, b"damaged")
-    settle(storage, end)
+    deliver_event(storage, end)
     assert {letter.digest for letter in dead_letters(storage)} == {start.digest, end.digest}
     assert run("deadletter", "discard", start.digest, "--yes").exit_code == 0
     replace_blob(storage, end, gzip.compress(bodies[1]))
@@ -343,12 +343,12 @@ def test_ctrl_c_stops_after_the_current_run_and_resume_continues() -> None:
         storage=storage, catalog=MemoryCatalog(), publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
     )
     run = partial(run_with, parts)
-    settled: list[str] = []
+    applications: list[str] = []
 
     def third(name: str, arguments: tuple[Any, ...]) -> None:
         if name == "transact" and arguments[0] == APPLICATIONS:
-            settled.append(arguments[1][0].row.partition)
-            if len(settled) == 3:
+            applications.append(arguments[1][0].row.partition)
+            if len(applications) == 3:
                 signal.raise_signal(signal.SIGINT)
 
     storage.step_in = third
@@ -357,7 +357,7 @@ def test_ctrl_c_stops_after_the_current_run_and_resume_continues() -> None:
     assert "3 applications computed again" in stopped_result.output
     assert "in the hour 2026-11-21 12:00 UTC" in stopped_result.output
     assert "Traceback" not in stopped_result.output
-    assert settled == [run_id(f"app{number}") for number in range(3)]
+    assert applications == [run_id(f"app{number}") for number in range(3)]
     stop = REPLAY.load(storage.real)
     assert stop
     assert stop.wanted.since == datetime(2026, 11, 21, tzinfo=UTC)
@@ -371,7 +371,7 @@ def test_ctrl_c_stops_after_the_current_run_and_resume_continues() -> None:
         True,
         True,
     )
-    assert settled == [run_id(f"app{number}") for number in range(5)]
+    assert applications == [run_id(f"app{number}") for number in range(5)]
 
 
 def test_an_outage_of_storage_names_the_command_that_continues() -> None:
@@ -436,7 +436,7 @@ def test_a_replay_names_what_it_wrote_and_removed(run: Run, parts: Worker) -> No
     assert isinstance(parts.storage, MemoryStorage)
     assert isinstance(parts.catalog, UnreliableCatalog)
     for place in post(parts.storage, *write("one", "app", "10:00", "/a")):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     lines = run("replay").output.splitlines()
     named = lines[lines.index("catalog: 1 written, 0 removed, 0 unchanged") + 1 :]
     (process,) = parts.catalog.processes
@@ -449,7 +449,7 @@ def test_the_names_of_many_changes_are_counted(run: Run, parts: Worker) -> None:
     assert isinstance(parts.storage, MemoryStorage)
     for number in range(23):
         for place in post(parts.storage, *write(f"r{number}", "app", "10:00", "/a", sink=f"/b{number}")):
-            settle(parts.storage, place)
+            deliver_event(parts.storage, place)
     output = run("replay").output
     assert "23 written" in output
     assert output.count("  + ") == 20

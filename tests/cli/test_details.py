@@ -19,7 +19,7 @@ from shared.translation.reference import translate_history
 from tests.support.cli import Parts
 from tests.support.events import event, write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.cli.main import app
 from throughline.cli.records.processes import detailed_document, process_document
@@ -31,7 +31,7 @@ runner = CliRunner()
 def worker(*bodies: bytes) -> Worker:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     for place in post(storage, *bodies):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, catalog, PublishOptions())
     return Worker(
         storage=storage, catalog=catalog, publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN
@@ -95,7 +95,7 @@ def test_an_excluded_source_is_named_as_such(excluded: tuple[str, ...]) -> None:
     if len(excluded) > 1:
         storage = MemoryStorage()
         for place in post(storage, *bodies):
-            settle(storage, place)
+            deliver_event(storage, place)
         publish(storage, MemoryCatalog(), paths)
         parts = replace(parts, storage=storage)
     shown_output = runner.invoke(app, ["details", "out"], obj=parts).output
@@ -107,7 +107,7 @@ def test_an_excluded_source_is_named_as_such(excluded: tuple[str, ...]) -> None:
 def test_a_process_is_compared_with_what_the_catalog_holds() -> None:
     parts = Parts()
     for place in post(parts.storage, *write("a", "app", "10:00", "/a"), *write("b", "app", "10:01", "/b")):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
 
     def compared() -> Any:
         (process,) = json.loads(parts.run("details", "--catalog", "--json").stdout)["processes"]

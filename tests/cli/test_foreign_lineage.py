@@ -20,7 +20,7 @@ from shared.serving.view import LineageView
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
 from tests.support.foreign import TYPES
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.local.catalog.errors import CatalogError
 
@@ -53,7 +53,7 @@ def run(parts: Parts, job: str, *columns: str, minute: int = 0) -> None:
     name = f"{job}-{minute}"
     event = body(run=name, application=name, app_name=job, minute=minute, inputs=["/raw/orders"], outputs=[output])
     for place in post(parts.storage, packed(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
 

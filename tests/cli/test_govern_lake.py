@@ -16,7 +16,7 @@ import throughline
 from tests.support.building import IDENTITY, START, Json, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
 from tests.support.command_process import ProcessOfCommands
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.lake.engine.opening import opened
 from throughline.lake.engine.session import Local
@@ -125,7 +125,7 @@ class Places:
         """The events come to the record and to the lake."""
         for event in events:
             for place in post(self.parts.storage, packed(event)):
-                settle(self.parts.storage, place)
+                deliver_event(self.parts.storage, place)
         publish(self.parts.storage, self.parts.catalog, self.parts.worker.publishing)
         (self.folder / "events").mkdir(exist_ok=True)
         (self.folder / "events" / f"{name}.jsonl").write_bytes(b"\n".join(map(packed, events)))

@@ -15,7 +15,7 @@ from shared.bootstrap import assemble
 from shared.publishing.publisher import Publisher
 from shared.settings.reading import load
 from tests.support.cli import Parts
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import context_of
 from tests.support.webhook_server import webhook_server
 from throughline.local.catalog.server import CatalogServer
@@ -42,7 +42,7 @@ def worker(parts: Parts, catalog: CatalogServer, **settings: str) -> None:
 def process_events_of(parts: Parts, file: str) -> None:
     """Process and publish the events of a file, as the world does."""
     for place in post(parts.storage, *(ROOT / file).read_bytes().splitlines()):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publishing, catalog = parts.worker.publishing, parts.worker.catalog
     while Publisher(context=context_of(parts.storage, catalog, publishing)).publish().written:
         pass

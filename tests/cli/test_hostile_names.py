@@ -21,7 +21,7 @@ from tests.support.building import IDENTITY, Json, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
 from tests.support.cli import Parts
 from tests.support.events import run_id
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -80,7 +80,7 @@ def parts() -> Parts:
     for minute, (job, source_name, target_name) in enumerate((("load", RAW, CLEAN), ("mart", CLEAN, MART))):
         bodies += [packed(event(kind, job, source_name, target_name, minute=minute)) for kind in ("START", "COMPLETE")]
     for place in post(loaded_parts.storage, *bodies):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     ends = sorted(loaded_parts.catalog.assets)
     foreign_process = ProcessEntity(

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from tests.support.sarif import SARIF
 
@@ -50,7 +50,7 @@ def written(
     output = dataset(target, "file", schema=schema, **facets)
     event = body(run=target, application=target, app_name=target.strip("/"), inputs=[source_name], outputs=[output])
     for place in post(parts.storage, packed(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
 

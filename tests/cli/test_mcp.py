@@ -28,7 +28,7 @@ from shared.serving.shelf import OneDocument, PublishedDocuments
 from shared.serving.view import LineageView
 from tests.support.cli import Parts
 from tests.support.golden import GOLDEN
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.cli.commands.assistants import mcp
 from throughline.cli.commands.assistants.bounds import DATA, MAX_CHARACTERS, bounded
@@ -109,7 +109,7 @@ def demo() -> Parts:
     for job in JOBS:
         events = (GOLDEN / "spark35-ol1.53-plan" / job / "events.jsonl").read_bytes().splitlines()
         for place in post(parts.storage, *events):
-            settle(parts.storage, place)
+            deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     return parts
 

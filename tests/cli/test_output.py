@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from shared.texts import nearest
 from tests.support.cli import Parts
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.cli.main import GROUPS, app
 from throughline.cli.ui import tables
@@ -153,7 +153,7 @@ def parts() -> Parts:
     """Real runs, with masks, conditions and long names."""
     loaded_parts = Parts()
     for place in post(loaded_parts.storage, *CAPTURED.read_bytes().splitlines()):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     return loaded_parts
 

@@ -13,7 +13,7 @@ from tests.support.cli import Parts
 from tests.support.events import write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.other_catalogs import catalog_with_other_guids
-from tests.support.publishing import context_of, post_and_settle
+from tests.support.publishing import context_of, post_and_deliver
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def parts() -> Parts:
     """Three processes that wait, and a catalog that holds nothing."""
     loaded_parts = Parts()
     for name in "abc":
-        post_and_settle(loaded_parts.storage, *write(name, f"app{name}", "10:00", "/in", sink=f"/{name}"))
+        post_and_deliver(loaded_parts.storage, *write(name, f"app{name}", "10:00", "/in", sink=f"/{name}"))
     return loaded_parts
 
 

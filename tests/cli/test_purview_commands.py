@@ -24,7 +24,7 @@ from shared.naming.names import BUILT_IN
 from shared.publishing.context import PublishOptions
 from shared.storage.memory import MemoryStorage
 from shared.sweeping.sweep import SweepOptions
-from tests.support.placeholder_columns import TABLE, X, copy_run, publish_options, settle
+from tests.support.placeholder_columns import TABLE, X, copy_run, deliver_all, publish_options
 from tests.support.publishing import publish
 from tests.support.troubled_catalog import TroubledCatalog
 from throughline.cli.checks.catalog import KNOWN, check_catalog
@@ -194,7 +194,7 @@ def test_doctor_ends_with_1_if_a_catalog_check_fails(server: CatalogServer) -> N
 
 def test_a_grant_is_planned_first_and_then_takes_effect(server: CatalogServer) -> None:
     other_worker = worker(server.endpoint, f"{server.token}:{ANN}")
-    settle(other_worker.storage, [copy_run("one", (X,), (X,))])  # type: ignore[arg-type]  # is memory
+    deliver_all(other_worker.storage, [copy_run("one", (X,), (X,))])  # type: ignore[arg-type]  # is memory
     assert publish(other_worker.storage, other_worker.catalog, publish_options()).error != ""
     planned = grant(server, "--plan", collection="spark LINEAGE")
     assert planned.exit_code == 3

@@ -9,7 +9,7 @@ from shared.atlas.entities import AssetEntity
 from shared.catalog.port import AssetKey
 from shared.errors import CatalogRefused
 from tests.support.asset_resolution import LAKE, OUT, PATH, ROOT, SET, A, B, Counting
-from tests.support.asset_resolution import write as settle_write
+from tests.support.asset_resolution import write as deliver_write
 from tests.support.cli import Parts
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publishing import publish
@@ -28,8 +28,8 @@ def scan(catalog: MemoryCatalog, *keys: AssetKey) -> None:
 def parts() -> Parts:
     """Two processes on three placeholders; a scan has found one of these since, and another in two ways."""
     loaded_parts = Parts()
-    settle_write(loaded_parts.storage, "one", "a", "out")
-    settle_write(loaded_parts.storage, "two", "a", "b")
+    deliver_write(loaded_parts.storage, "one", "a", "out")
+    deliver_write(loaded_parts.storage, "two", "a", "b")
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     scan(loaded_parts.catalog, FOUND_BY_SCAN, *AMBIGUOUS)
     return loaded_parts

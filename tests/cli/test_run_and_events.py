@@ -18,7 +18,7 @@ from tests.support.building import IDENTITY, body, dataset, lineage, packed, sou
 from tests.support.cli import Parts
 from tests.support.events import event, run_id
 from tests.support.plans import PlanBuilder, column, facet
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -38,7 +38,7 @@ def parts() -> Parts:
         event("open", "START", "2026-11-21T12:00:00", outputs=["/q"], inputs=["/a"], **HOURLY),
     ]
     for place in post(loaded_parts.storage, *bodies):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     return loaded_parts
 
@@ -59,7 +59,7 @@ def test_a_run_with_an_id_that_is_no_uuid_is_found_by_its_text() -> None:
     event_body = body(application=None, job_facets={}, inputs=["/a"], outputs=["/b"])
     event_body["run"] = {"runId": text}
     for place in post(loaded_parts.storage, packed(event_body)):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     output = loaded_parts.run("run", text).output
     assert "sent as" in output
@@ -79,7 +79,7 @@ def test_a_failed_run_shows_why_it_is_skipped(parts: Parts) -> None:
 def test_a_run_that_only_writes_shows_why_the_catalog_has_no_process() -> None:
     loaded_parts = Parts()
     for place in post(loaded_parts.storage, event("w", "COMPLETE", "2026-11-21T10:00:00", outputs=["/o"], **NIGHTLY)):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     output = loaded_parts.run("run", run_id("w")).output
     assert "Next: nothing is published, because no event names a source of it" in output
@@ -274,7 +274,7 @@ def test_a_run_with_sparks_own_plan_shows_that_its_columns_are_exact() -> None:
     lines = MERGE.read_bytes().splitlines()
     parts = Parts()
     for place in post(parts.storage, *lines):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     (merge,) = {
         event["run"]["runId"]
         for event in map(json.loads, lines)
@@ -313,7 +313,7 @@ def test_status_and_details_name_the_source_of_the_columns() -> None:
         _by_rdd("rdd"),
     ]
     for place in post(parts.storage, *bodies):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     output = " ".join(parts.run("status").output.split())
     assert (
@@ -361,7 +361,7 @@ def test_a_run_names_the_unknown_nodes_of_its_plan() -> None:
     parts = Parts()
     run_facets = {"throughline_plan": to_builtins(plan)}
     for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/o"])), packed(body(run_facets=run_facets))):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     output = " ".join(parts.run("run", run_id("run")).output.split())
     assert "partly by plan, which does not show: ShuffleEdge" in output
 
@@ -377,7 +377,7 @@ def written_by_plan(leaf: str, *, inputs: tuple[str, ...] = (), parts: Parts | N
     run_facets = {"throughline_plan": to_builtins(plan)}
     events = packed(body(inputs=inputs, outputs=["/o"])), packed(body(run_facets=run_facets))
     for place in post(parts.storage, *events):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     return parts
 
@@ -415,7 +415,7 @@ def test_an_excluded_source_is_the_reason_why_nothing_is_published() -> None:
     excluded = replace(parts.worker.publishing, paths=GlobFilter(exclude=("/a",)))
     parts.worker = replace(parts.worker, publishing=excluded)
     for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/o"]))):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, excluded)
     assert "because a filter leaves out every source of it" in " ".join(parts.run("run", run_id("run")).output.split())
     assert "excluded by a filter" in parts.run("details", "/o").output
@@ -439,7 +439,7 @@ def test_the_runs_of_a_table_are_found_by_the_table(parts: Parts) -> None:
     outputs = [{"namespace": "file", "name": "/lake/orders_v2", "facets": table}]
     events = [packed(body(kind, run="of table", inputs=["/a"], outputs=outputs)) for kind in ("START", "FAIL")]
     for place in post(parts.storage, *events):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     for name in ("orders_v2", "lake/orders_v2", "/lake/orders_v2", "file/lake/orders_v2", "*orders_v?", "sales.orders"):
         report = json.loads(parts.run("events", "--output", name, "--json").stdout)
         assert {entry["run_id"] for entry in report["events"]} == {run_id("of table")}, name
@@ -459,7 +459,7 @@ def test_the_runs_of_a_table_are_found_by_its_name() -> None:
         body(run="other", minute=4, inputs=["/a"], outputs=["/lake/orders_v2"]),
     ]
     for place in post(parts.storage, *map(packed, bodies)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     report = json.loads(parts.run("status", "--table", "orders", "--json").stdout)
     assert [(run["run_id"], run["state"], run["reason"]) for run in report["runs"]] == [

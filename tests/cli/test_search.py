@@ -7,7 +7,7 @@ import pytest
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 
 SCHEMA = {"fields": [{"name": "id", "type": "int"}, {"name": "score", "type": "double"}]}
@@ -19,7 +19,7 @@ def parts() -> Parts:
     columns = lineage({"id": [source("/raw/orders", "order_id", IDENTITY)]})
     event = body(inputs=["/raw/orders"], outputs=[dataset("/clean/orders", schema=SCHEMA, columnLineage=columns)])
     for place in post(loaded_parts.storage, packed(event)):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, MemoryCatalog(), loaded_parts.worker.publishing)
     return loaded_parts
 

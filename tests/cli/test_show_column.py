@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
 from tests.support.plans import PlanBuilder, column, facet
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 
 SUM = {**step("DIRECT", "AGGREGATION"), "description": "sum(price)"}
@@ -41,7 +41,7 @@ def parts() -> Parts:
             outputs=[dataset(f"/lake/{name}", **facets)],
         )
         for place in post(loaded_parts.storage, packed(event)):
-            settle(loaded_parts.storage, place)
+            deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     return loaded_parts
 
@@ -62,7 +62,7 @@ def test_code_on_the_way_is_opaque() -> None:
     plan = to_builtins(facet(plans.writing(map_node, "file:/made")))
     event = body(inputs=["/raw"], outputs=[dataset("/made")], run_facets={"throughline_plan": plan})
     for place in post(parts.storage, packed(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     assert "raw.mail opaque by" in parts.run("show", "made.x").output
     tree = parts.run("show", "made", "--columns").output
@@ -108,7 +108,7 @@ def test_an_unknown_column_suggests_the_nearest(parts: Parts, arguments: tuple[s
 def test_the_data_set_comes_before_the_column(parts: Parts) -> None:
     event = body(inputs=["/raw/x"], outputs=["/lake/mart.total"], run="x", application="x")
     for place in post(parts.storage, packed(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     assert "made of" in parts.run("show", "mart.total").output
 

@@ -9,7 +9,7 @@ from shared.openlineage.decoding import decode
 from shared.query.recorded_document import document_of_record
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 
 EVENTS = Path(__file__).parents[1] / "golden/python_client-1.54/stated/events.jsonl"
@@ -24,7 +24,7 @@ def parts_with(*bodies: bytes) -> Parts:
 
 def deliver(parts: Parts, *bodies: bytes) -> None:
     for place in post(parts.storage, *bodies):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
 

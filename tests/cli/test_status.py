@@ -18,7 +18,7 @@ from shared.sweeping.sweep import SweepOptions
 from tests.support.dead_letters import Stepped
 from tests.support.events import event
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import context_of
 from throughline.cli.main import app
 
@@ -38,7 +38,7 @@ def parts() -> Worker:
         bodies = [event(f"r{number}", "COMPLETE", f"2026-11-{day}T10:00:00", **options)]
         bodies += [event("r2", "START", "2026-11-21T09:00:00", **options)] if number == 2 else []
         for place in post(storage, *bodies):
-            settle(storage, place)
+            deliver_event(storage, place)
     publish_all(context_of(storage, catalog))
     return Worker(
         storage=storage, catalog=catalog, publishing=PublishOptions(), sweeping=SweepOptions(), names=BUILT_IN

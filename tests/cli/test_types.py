@@ -28,7 +28,7 @@ from tests.support.events import write
 from tests.support.processing import post
 from tests.support.publishing import publish
 from tests.support.scanned import scanned
-from tests.support.scanned_jobs import jobs, settle_all
+from tests.support.scanned_jobs import deliver_all, jobs
 from throughline.cli.main import app
 from throughline.local.catalog.server import CatalogServer
 
@@ -99,7 +99,7 @@ def test_a_plain_catalog_gets_missing_types_once(plain: CatalogServer) -> None:
 def test_after_apply_lineage_of_all_forms_can_be_written_to_a_plain_catalog(plain: CatalogServer) -> None:
     parts = worker(plain)
     assert run(parts, "apply").exit_code == 0
-    settle_all(parts.storage, [event for _, _, event in jobs(list(scanned(40)))])  # type: ignore[arg-type]  # is memory
+    deliver_all(parts.storage, [event for _, _, event in jobs(list(scanned(40)))])  # type: ignore[arg-type]  # is memory
     publish_result = publish(parts.storage, parts.catalog, parts.publishing)
     assert (publish_result.written, publish_result.refused, publish_result.error) == (40, 0, "")
 

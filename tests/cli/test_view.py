@@ -22,7 +22,7 @@ from tests.shared.serving.documents import CLEAN, MART, estate
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source, step
 from tests.support.cli import Parts
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 
 
@@ -40,7 +40,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "spark35-ol1.53"
 def parts() -> Parts:
     loaded_parts = Parts()
     for place in post(loaded_parts.storage, *(GOLDEN / "customer_master" / "events.jsonl").read_bytes().splitlines()):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, MemoryCatalog(), loaded_parts.worker.publishing)
     return loaded_parts
 
@@ -75,7 +75,7 @@ def test_the_page_has_sql_only_with_the_option_and_without_literals(tmp_path: Pa
     event = body(inputs=["raw"], outputs=[dataset("clean", columnLineage=columns)])
     event["job"]["facets"]["sql"] = {"query": statement}
     for place in post(loaded_parts.storage, packed(event)):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, MemoryCatalog(), loaded_parts.worker.publishing)
     texts = []
     for options in ((), ("--sql",)):
@@ -92,7 +92,7 @@ def test_the_page_has_expressions_and_when_it_was_written(tmp_path: Path) -> Non
     for place in post(
         loaded_parts.storage, packed(body(inputs=["raw"], outputs=[dataset("clean", columnLineage=columns)]))
     ):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, MemoryCatalog(), loaded_parts.worker.publishing)
     start = datetime.now(UTC)
     assert loaded_parts.run("view", "--html", str(tmp_path / "page.html")).exit_code == 0

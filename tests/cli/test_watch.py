@@ -14,7 +14,7 @@ from shared.watching.rules import Channel, ChannelKind, WatchRules
 from tests.support.building import IDENTITY, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 from tests.support.cli import Parts
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from tests.support.webhook_server import webhook_server
 
@@ -29,7 +29,7 @@ def write(parts: Parts, run: str, minute: float, transformation: dict[str, Any],
     raw_dataset = dataset("raw", schema=schema)
     event = body(run=run, application=run, minute=minute, inputs=[raw_dataset], outputs=[written_dataset])
     for place in post(parts.storage, packed(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
 

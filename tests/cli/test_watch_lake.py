@@ -8,7 +8,7 @@ from tests.support.building import IDENTITY, Json, body, dataset, source
 from tests.support.building import lineage as columns_of
 from tests.support.cli import Parts
 from tests.support.command_process import ProcessOfCommands
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 
 POLICY = """
@@ -80,7 +80,7 @@ def checked_record(folder: Path, *lines: str) -> list[Json]:
     """The results of the check of a record of these events."""
     parts = Parts()
     for place in post(parts.storage, *(line.encode() for line in lines)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     results: list[Json] = json.loads(parts.run("check", str(folder / "policy.toml"), "--json", "-").stdout)["results"]
     return results

@@ -23,7 +23,7 @@ from shared.translation.reference import translate_history
 from tests.capture.scenarios._dbt import dbt, write_project
 from tests.capture.systems import pythons
 from tests.support.cli import Parts
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.cli.main import app
 
@@ -89,7 +89,7 @@ def saved(target: Path, place: Path, parts: Parts | None = None) -> list[bytes]:
 def take(parts: Parts, events: list[bytes]) -> None:
     for event in events:
         for place in post(parts.storage, event):
-            settle(parts.storage, place)
+            deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
 

@@ -240,10 +240,10 @@ class _Exploration:
         world = state.world.copy()
         key = world.contents()
         if key not in self._ends:
-            self._ends[key] = self._settled(world)
+            self._ends[key] = self._end_of(world)
         return self._ends[key]
 
-    def _settled(self, world: World) -> list[str]:
+    def _end_of(self, world: World) -> list[str]:
         storage, catalog = world.storage, world.catalog
         closing = self._case.closing
         process = process_of(self._case, storage, catalog, _Clock(storage))

@@ -28,7 +28,7 @@ from shared.applications.delivery import Delivery
 from shared.applications.processor import ApplicationProcessor, FoldRequest
 from shared.applications.rows import FoldMemory
 from shared.errors import Retry
-from shared.forwarding.content import OutgoingEvent, RunReader, SettledRun
+from shared.forwarding.content import DecidedRun, OutgoingEvent, RunReader
 from shared.forwarding.outbox import target_status
 from shared.forwarding.rounds import ForwardOptions, forward
 from shared.forwarding.rules import ForwardRule, ForwardRules, Mode, TargetKind, TargetRule
@@ -285,10 +285,10 @@ def _differences_of(target: TargetRule, end_state: Ended, plan: Plan) -> Iterato
         events.setdefault(event.run_id, []).append(event)
     for number in range(plan.runs):
         run, application = run_id(f"run{number}"), run_id(f"application{number % 3}")
-        settled = reader.settled(application, run)
+        decided_run = reader.decided_run(application, run)
         target_events = events.pop(run, [])
-        if settled and settled.run.job:
-            yield from _of_contributing(target, settled, target_events)
+        if decided_run and decided_run.run.job:
+            yield from _of_contributing(target, decided_run, target_events)
         elif target_events and target.mode is Mode.MERGED and json.loads(target_events[-1].body)["eventType"] != "FAIL":
             yield "a target was not told that a run failed"
         if set(end_state.met) <= {"well"} and any(
@@ -299,14 +299,16 @@ def _differences_of(target: TargetRule, end_state: Ended, plan: Plan) -> Iterato
         yield "a target has a run that does not exist"
 
 
-def _of_contributing(target: TargetRule, settled: SettledRun, target_events: Sequence[OutgoingEvent]) -> Iterator[str]:
-    is_wanted = target.name in RULES.targets_for(*settled.job, settled.names)
+def _of_contributing(
+    target: TargetRule, decided_run: DecidedRun, target_events: Sequence[OutgoingEvent]
+) -> Iterator[str]:
+    is_wanted = target.name in RULES.targets_for(*decided_run.job, decided_run.names)
     if is_wanted != bool(target_events):
         yield "a target lacks a run" if is_wanted else "a target has a run that no rule sends there"
     elif target_events and target.mode is Mode.RAW:
-        if {event.digest for event in target_events} != settled.record.digests:
+        if {event.digest for event in target_events} != decided_run.record.digests:
             yield "a target has other raw events than are on record"
-    elif target_events and target_events[-1].digest != settled.digest(target, settled.job):
+    elif target_events and target_events[-1].digest != decided_run.digest(target, decided_run.job):
         yield "the last word of a target is not what is on record"
 
 

@@ -58,7 +58,7 @@ _PARTITION, _REUNION = "shared/applications/partition.py", "shared/applications/
 _PLANNING, _HEADERS = "shared/publishing/planning.py", "shared/publishing/headers.py"
 _CLOSING, _FORGETTING = "shared/sweeping/closing.py", "shared/sweeping/forgetting.py"
 _SWEEP, _QUEUE = "shared/sweeping/sweep.py", "shared/records/publish_queue.py"
-_SETTLING, _PUBLISHER = "shared/publishing/settling.py", "shared/publishing/publisher.py"
+_OUTCOMES, _PUBLISHER = "shared/publishing/outcomes.py", "shared/publishing/publisher.py"
 
 MISTAKES: tuple[Mistake, ...] = (
     # --- the commit
@@ -197,14 +197,14 @@ MISTAKES: tuple[Mistake, ...] = (
     ),
     Mistake(
         name="an entry is taken off the queue although it was enqueued again",
-        file=_SETTLING,
+        file=_OUTCOMES,
         original="            operations.append(deletion(row))\n",
         mistaken='            operations.append(deletion(replace(row, etag="")))\n',
         tests=("tests/shared/records/test_publish_queue.py",),
     ),
     Mistake(
         name="what is looked at again is lost where another publisher took the entry off",
-        file=_SETTLING,
+        file=_OUTCOMES,
         original="            elif is_refused:\n",
         mistaken="            elif False:\n",
         tests=("tests/shared/records/test_publish_queue.py",),

@@ -16,7 +16,7 @@ from shared.records.publish_queue import read_queue
 from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.events import write
-from tests.support.publishing import post_and_settle, publish
+from tests.support.publishing import post_and_deliver, publish
 from tests.support.troubled_catalog import TroubledCatalog
 
 PROCESSES = 120
@@ -89,7 +89,7 @@ def publish_all_against(server: TroubledCatalog, *troubles: str, search: bool = 
     storage, clock, publish_result = MemoryStorage(), Time(), Published()
     for number in range(PROCESSES):
         bodies = write(f"r{number}", f"app{number}", "10:00", f"/in{number}", sink=f"/out{number}")
-        post_and_settle(storage, *(body.replace(b'"file"', LAKE) if search else body for body in bodies))
+        post_and_deliver(storage, *(body.replace(b'"file"', LAKE) if search else body for body in bodies))
     options = PublishOptions(
         batch=BATCH,
         call_bound=timedelta(seconds=EFFORT.bound),

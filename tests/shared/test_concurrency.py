@@ -1,4 +1,4 @@
-"""Threads of one process: calls during an execution share one more execution, and one run is settled once."""
+"""Threads of one process: calls during an execution share one more execution, and one run is folded once."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

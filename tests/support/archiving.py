@@ -11,7 +11,7 @@ from shared.storage_layout import ARCHIVE, StoredEvent
 from shared.sweeping.closing import ClosingOptions
 from shared.sweeping.sweep import SweepOptions, SweepResult, sweep
 from shared.translation.aggregate import SupersessionPolicy
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 
 PUBLISHING = PublishOptions(patience=SupersessionPolicy(quiet=timedelta(days=100_000)))
 
@@ -27,10 +27,10 @@ def archive(storage: Any, options: ClosingOptions) -> SweepResult:
     return sweep(storage, SweepOptions(end_timeout=timedelta(days=100_000), closing=options, now=lambda: later_moment))
 
 
-def post_and_settle(storage: Any, *bodies: bytes) -> list[StoredEvent]:
+def post_and_deliver(storage: Any, *bodies: bytes) -> list[StoredEvent]:
     events = post(storage, *bodies)
     for event in events:
-        settle(storage, event)
+        deliver_event(storage, event)
     return events
 
 

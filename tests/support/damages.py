@@ -40,7 +40,7 @@ from shared.translation.aggregate import SupersessionPolicy
 from tests.support.archiving import archive, archiving
 from tests.support.building import asset, process
 from tests.support.events import event, run_id, write
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import context_of
 
 PUBLISHING = PublishOptions(
@@ -76,8 +76,8 @@ def consistent_world(storage: Storage, catalog: Catalog) -> VerifyContext:
     for row in list(storage.scan(APPLICATIONS)):
         if row.key == events[-1].row_key:
             storage.upsert(APPLICATIONS, EventRow(event=events[-1]).row(row.partition))
-    for settled in (*events[:-1], *post(storage, DAMAGED_RUN_END)):
-        settle(storage, settled)
+    for stored_event in (*events[:-1], *post(storage, DAMAGED_RUN_END)):
+        deliver_event(storage, stored_event)
     publish_all(context_of(storage, catalog, PUBLISHING))
     return VerifyContext(
         storage=storage,
@@ -212,7 +212,7 @@ def _outdated_part(world: VerifyContext) -> None:
 
 def _lost_publish_queue_row(world: VerifyContext) -> None:
     for stored in post(world.storage, *write("more", "app2", "11:10", "/more")):
-        settle(world.storage, stored)
+        deliver_event(world.storage, stored)
     for row in list(world.storage.scan(PUBLISH_QUEUE)):
         world.storage.delete(PUBLISH_QUEUE, row.partition, row.key)
 

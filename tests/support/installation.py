@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from shared.bootstrap import Worker
 from shared.openlineage.decoding import decode
 from shared.publishing.publisher import Publisher
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import context_of
 
 _CREATED = 201
@@ -49,7 +49,7 @@ def installation(
             if answer == _CREATED:
                 for place in post(parts.storage, body):
                     if folds:
-                        settle(parts.storage, place)
+                        deliver_event(parts.storage, place)
                 if folds:
                     Publisher(context=context_of(parts.storage, parts.catalog, parts.publishing)).publish()
             return answer

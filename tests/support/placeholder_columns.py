@@ -58,12 +58,12 @@ def copy_run(
     )
 
 
-def settle(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
+def deliver_all(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
     fold(storage, *bodies)
 
 
 def run(storage: MemoryStorage, catalog: Any, *bodies: bytes, **more: Any) -> None:
-    settle(storage, bodies)
+    deliver_all(storage, bodies)
     publish(storage, catalog, publish_options(**more))
 
 

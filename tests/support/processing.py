@@ -64,7 +64,7 @@ def post(storage: Any, *bodies: bytes) -> list[StoredEvent]:
     return stored_events
 
 
-def settle(storage: Any, event: StoredEvent) -> bool:
+def deliver_event(storage: Any, event: StoredEvent) -> bool:
     """Deliver an event to the parser, in a process of its own: whether there may be something to publish."""
     payload = storage.get(EVENTS, event.blob)
     return Delivery(processor=ApplicationProcessor(storage=storage)).deliver(event, payload)

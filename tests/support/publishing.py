@@ -14,7 +14,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Storage
 from shared.translation.aggregate import SupersessionPolicy
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,6 +79,6 @@ class UnreliableCatalog(MemoryCatalog):
         return super().write_processes(processes, guids)
 
 
-def post_and_settle(storage: MemoryStorage, *bodies: bytes) -> None:
+def post_and_deliver(storage: MemoryStorage, *bodies: bytes) -> None:
     for place in post(storage, *bodies):
-        settle(storage, place)
+        deliver_event(storage, place)

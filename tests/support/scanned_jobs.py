@@ -36,5 +36,5 @@ def jobs(data: Sequence[Scanned]) -> Iterator[tuple[Scanned, Scanned, bytes]]:
         )
 
 
-def settle_all(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
+def deliver_all(storage: MemoryStorage, bodies: Sequence[bytes]) -> None:
     fold(storage, *bodies, names=NAMES)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.building import IDENTITY, Json, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 
 DUCKDB, PREFIX = "duckdb:///lake.duckdb", "db.main."
@@ -71,6 +71,6 @@ def recorded_shop() -> Parts:
             outputs=[output],
         )
         for place in post(parts.storage, packed(event)):
-            settle(parts.storage, place)
+            deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     return parts

@@ -12,7 +12,7 @@ from tests.support.azurite import on_azurite
 from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 
 JOB = packed(
@@ -30,7 +30,7 @@ JOB = packed(
 def test_the_client_reads_lineage_and_processes_from_the_record(empty_account: str) -> None:
     storage = on_azurite(empty_account)
     for place in post(storage, JOB):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, MemoryCatalog(), PublishOptions())
     client = throughline.connect(
         {"AzureWebJobsStorage": empty_account, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}
@@ -98,7 +98,7 @@ traced = 100
 def test_require_passes_for_a_held_policy_and_raises_for_a_broken_one(empty_account: str, tmp_path: Path) -> None:
     storage = on_azurite(empty_account)
     for place in post(storage, JOB):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, MemoryCatalog(), PublishOptions())
     client = throughline.connect(
         {"AzureWebJobsStorage": empty_account, "THROUGHLINE_CATALOG_ENDPOINT": "http://127.0.0.1:9"}

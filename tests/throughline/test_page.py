@@ -13,7 +13,7 @@ from shared.publishing.context import PublishOptions
 from shared.query.published_document import publish_document
 from tests.support.azurite import on_azurite
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import Clock, publish
 from throughline.project import ROOT
 
@@ -33,7 +33,7 @@ def test_the_code_of_the_page_runs_unchanged(
     catalog, options = MemoryCatalog(), PublishOptions(documents=True)
     for job, day in zip(DEMO, (1, 20), strict=True):
         for place in post(storage, *job.read_bytes().splitlines()):
-            settle(storage, place)
+            deliver_event(storage, place)
         publish(storage, catalog, options)
         clock = Clock(datetime(2026, 11, day, tzinfo=UTC))
         publish_document(storage, replace(options, now=clock), timedelta(days=400))

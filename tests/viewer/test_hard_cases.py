@@ -18,7 +18,7 @@ from tests.support.cli import Parts
 from tests.support.lineage import NOON, asset, document, edge, process, random_document
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.planted import SECRET, events
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from tests.viewer.browser.driver import Browser
 from tests.viewer.estate import STORE, estate
@@ -183,7 +183,7 @@ def test_the_served_page_is_the_same_and_can_be_loaded_again(browser: Browser) -
 def test_a_planted_secret_is_not_in_the_page(browser: Browser, tmp_path: Path) -> None:
     parts = Parts()
     for place in post(parts.storage, *events()):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, MemoryCatalog(), parts.worker.publishing)
     result = parts.run("view", "--sql", "--html", str(tmp_path / "page.html"))
     assert result.exit_code == 0, result.output

@@ -21,7 +21,7 @@ from tests.support.building import body, dataset, packed
 from tests.support.cli import Parts
 from tests.support.lineage import NOON, ROOT, document, edge, process
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from tests.viewer.browser.driver import Browser
 from tests.viewer.estate import STORE, estate
@@ -395,7 +395,7 @@ def test_checks_of_the_service_are_not_in_the_lists(browser: Browser, tmp_path: 
     check = canary_run(datetime(2026, 11, 21, 10, tzinfo=UTC), "doctor")
     job = packed(body(inputs=["raw"], outputs=[dataset("clean")]))
     for event in post(parts.storage, check.bodies["START"], check.bodies["COMPLETE"], job):
-        settle(parts.storage, event)
+        deliver_event(parts.storage, event)
     publish(parts.storage, MemoryCatalog(), parts.worker.publishing)
     assert parts.run("view", "--html", str(tmp_path / "page.html")).exit_code == 0
     browser.open(tmp_path / "page.html")

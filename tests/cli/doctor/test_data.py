@@ -28,7 +28,7 @@ from tests.support.dead_letters import replace_blob
 from tests.support.events import event
 from tests.support.installation import installation
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import context_of
 from tests.support.scripted import ScriptedAnswer, scripted
 from throughline.cli.checks.catalog import check_catalog, check_connection
@@ -114,7 +114,7 @@ def test_types_that_few_need_and_not_every_purview_has_are_not_missed() -> None:
 def refused_process() -> list[CheckResult]:
     storage = MemoryStorage()
     for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish_all(context_of(storage, Refusing(CatalogRefused(400, "ATLAS-400-00-014", "no type"))))
     return counts_of(storage)
 
@@ -192,7 +192,7 @@ def with_events(storage: MemoryStorage) -> MemoryStorage:
     """One published run and its two events."""
     bodies = [event("r1", kind, f"{hour}:00:00", inputs=["/a"], outputs=["/o"]) for kind, hour in RUN]
     for place in post(storage, *bodies):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish_all(context_of(storage, MemoryCatalog()))
     return storage
 
@@ -201,15 +201,15 @@ RUN = (("START", "09"), ("COMPLETE", "10"))
 
 
 def damaged(storage: MemoryStorage) -> MemoryStorage:
-    """An event whose bytes are no event: settling it makes a dead letter."""
+    """An event whose bytes are no event: delivering it makes a dead letter."""
     (place,) = post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"]))
     replace_blob(storage, place, b"no gzip")
-    settle(storage, place)
+    deliver_event(storage, place)
     return storage
 
 
 def unparsed(storage: MemoryStorage) -> MemoryStorage:
-    """A run that has ended, and that nobody has settled."""
+    """A run that has ended, and that nobody has processed."""
     post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"]))
     SWEEP.save(storage, SweepPosition())
     return storage
@@ -218,7 +218,7 @@ def unparsed(storage: MemoryStorage) -> MemoryStorage:
 def refused_by_catalog() -> list[CheckResult]:
     storage = MemoryStorage()
     for place in post(storage, event("r1", "COMPLETE", "10:00:00", inputs=["/a"], outputs=["/o"])):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish_all(context_of(storage, Refusing(CatalogRefused(403, "x", "no"))))
     return counts_of(storage)
 
@@ -388,7 +388,7 @@ CASES: dict[str, tuple[Callable[[], list[CheckResult]], str]] = {
     ),
     "event-unstored": (lambda: posted(OK, OK, OK), "throughline doctor --group rg"),
     "event-unfolded": (lambda: stopped_after(lambda _, place: place), "throughline doctor --group rg"),
-    "event-late": (lambda: stopped_after(settle), "throughline status"),
+    "event-late": (lambda: stopped_after(deliver_event), "throughline status"),
     "trial-left": (not_withdrawn, "throughline status"),
 }
 
@@ -424,7 +424,7 @@ def test_events_waiting_for_their_run_are_counted_apart_from_events_in_progress(
     """Runs that `status` counts as waiting were shown as 0 in progress, without the others."""
     storage = MemoryStorage()
     for place in post(storage, event("r1", "START", "10:00:00", inputs=["/a"], outputs=["/o"])):
-        settle(storage, place)
+        deliver_event(storage, place)
     (in_work,) = [finding for finding in counts_of(storage) if finding.subject == "waiting events"]
     assert in_work.found == "1 waiting for their run's end or for the end of shadow mode"
 

@@ -14,7 +14,7 @@ from tests.support.building import body, packed
 from tests.support.cli import Parts
 from tests.support.command_process import ProcessOfCommands
 from tests.support.installation import installation
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 
 
@@ -41,7 +41,7 @@ def test_a_trial_run_reaches_the_catalog_and_leaves_it() -> None:
 def test_a_trial_run_is_in_no_list_even_while_its_process_stays() -> None:
     parts = Parts()
     for place in post(parts.storage, packed(body(inputs=["/a"], outputs=["/b"]))):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     hops = followed(parts, refused="FAIL")
     assert [hop.problem for hop in hops if hop.problem] == ["trial-left"]
     publish(parts.storage, parts.catalog, parts.worker.publishing)

@@ -32,7 +32,7 @@ from tests.support.building import lineage as columns_of
 from tests.support.building import packed as packed_event
 from tests.support.memory_catalog import MemoryCatalog, MemoryClassifications
 from tests.support.outbox import messages_on_record
-from tests.support.processing import Watched, post, settle
+from tests.support.processing import Watched, deliver_event, post
 from tests.support.publishing import Clock, publish, publish_options
 
 HOUR = 60.0
@@ -57,7 +57,7 @@ def run(
     seen_dataset = dataset("raw", schema=schema(*(read_columns or columns)))
     event = body(run=name, application=name, minute=minute, inputs=[seen_dataset], outputs=[written_dataset])
     for place in post(storage, packed_event(event)):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, catalog or MemoryCatalog(), publish_options(Clock()))
 
 
@@ -90,7 +90,7 @@ def test_the_owner_that_events_declare_is_in_the_state_and_decides_where_a_messa
             run=f"r{minute}", application=f"r{minute}", minute=minute, inputs=[input_dataset], outputs=[output_dataset]
         )
         for place in post(storage, packed_event(event)):
-            settle(storage, place)
+            deliver_event(storage, place)
         publish(storage, MemoryCatalog(), publish_options(Clock()))
         if not minute:
             snapshot_before = recorded_snapshot(storage, at(1))
@@ -121,7 +121,7 @@ def test_a_scanned_asset_that_several_data_sets_of_a_job_are_has_the_columns_of_
     edges = columns_of({"a": [source("raw/1", "a", IDENTITY)]})
     inputs = [dataset("raw/1", schema=schema("a", "b")), dataset("raw/2", schema=schema("a", "c"))]
     for place in post(storage, packed_event(body(inputs=inputs, outputs=[dataset("clean", columnLineage=edges)]))):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, MemoryCatalog(), publish_options(Clock()))
     rows = AssetRows()
     keys = [record.own for record in all_assets(storage) if "raw" in record.own[1]]

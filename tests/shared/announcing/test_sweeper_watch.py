@@ -17,7 +17,7 @@ from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.outbox import messages_on_record
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import Clock, publish, publish_options
 from tests.support.webhook_server import webhook_server
 
@@ -40,7 +40,7 @@ def run(storage: Storage, name: str, minute: float, *columns: str) -> None:
     input_dataset, output_dataset = dataset("raw", schema=schema), dataset("clean", schema=schema, columnLineage=edges)
     event = packed(body(run=name, application=name, minute=minute, inputs=[input_dataset], outputs=[output_dataset]))
     for place in post(storage, event):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, MemoryCatalog(), publish_options(Clock()))
 
 

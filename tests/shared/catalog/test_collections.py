@@ -19,7 +19,7 @@ from shared.errors import Misconfigured
 from shared.records.publish_queue import read_queue
 from shared.settings.reading import load
 from shared.storage.memory import MemoryStorage
-from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy_run, publish_options, run, settle
+from tests.support.placeholder_columns import FOLDER, TABLE, X, Y, by_name, copy_run, deliver_all, publish_options, run
 from tests.support.publishing import publish
 from throughline.local.catalog.server import CatalogServer
 
@@ -84,7 +84,7 @@ def test_without_the_setting_entities_go_into_the_default_collection(server: Cat
 
 def test_a_missing_collection_is_reported_and_nothing_is_lost(server: CatalogServer) -> None:
     storage = MemoryStorage()
-    settle(storage, [copy_run("one", (X,), (X,))])
+    deliver_all(storage, [copy_run("one", (X,), (X,))])
     publish_result = publish(storage, over(server.endpoint, server.token, "nowhere"), publish_options())
     assert "403 ATLAS-403-00-001" in publish_result.error
     assert len(read_queue(storage).entries) == 1

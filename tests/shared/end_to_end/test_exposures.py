@@ -16,7 +16,7 @@ from tests.support.building import packed
 from tests.support.cli import Parts
 from tests.support.dbt_histories import history, invocation
 from tests.support.forwarding import ForwardWorld
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from tests.support.runtime import Runtime
 
@@ -68,7 +68,7 @@ def test_an_impact_ends_at_the_dashboard() -> None:
     parts = Parts()
     for body in invocation(1, OF_PROJECT, ["orders", "totals"]):
         for place in post(parts.storage, body):
-            settle(parts.storage, place)
+            deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     shown = parts.run("impact", "shop.main.raw").output
     assert "shop.main.orders → board by shop.main.orders → exposures" in shown
@@ -92,7 +92,7 @@ def test_a_dashboard_is_not_what_the_rows_of_a_run_went_to() -> None:
         for output in event["outputs"]:
             output["outputFacets"] = {"outputStatistics": {"rowCount": 7}}
         for place in post(parts.storage, packed(event)):
-            settle(parts.storage, place)
+            deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     written = {
         record.process.name: [amount.rows for amount in record.facts.written]

@@ -28,7 +28,7 @@ from tests.support.memory_catalog import MemoryCatalog
 from tests.support.runtime import Runtime
 
 DEATH = 0.004
-"""At a call: some of these runs settle all others of their application, in a few hundred calls."""
+"""At a call: some of these runs have all others folded of their application, in a few hundred calls."""
 
 
 def disagreements(storage: MemoryStorage, catalog: MemoryCatalog, bodies: Sequence[bytes]) -> list[str]:
@@ -77,7 +77,7 @@ SIMULATIONS: dict[str, dict[str, Any]] = {
 
 SEEDS = {"calm": range(80), "crowded": range(100, 180), "deadly": range(200, 260)}
 FOUND_SEEDS = {"crowded": (30017,)}
-"""30017: four workers settle the runs of one application for its sake, and must not hold up one another for ever."""
+"""30017: four workers fold the runs of one application for its sake, and must not hold up one another for ever."""
 
 
 def failures_of(seeds: Iterable[int], life: str, longest: int) -> Iterator[str]:
@@ -206,7 +206,7 @@ FOUND: dict[str, list[bytes]] = {
         did("a", "02:00", "/a", "/rates", tables=TABLES),
         did("a", "02:01", "/a", "/rates", tables=TABLES, kind="FAIL"),
     ],
-    "a notebook named by a write that a batch settles": [
+    "a notebook named by a write that a batch folds": [
         did("w", "00:10", "/a", "/t"),
         event("b", "START", "10:01:00", inputs=["/a"], application="app", streaming=True),
         did("m", "01:01", "/out", "/out"),

@@ -27,7 +27,7 @@ from tests.support.azurite import on_azurite
 from tests.support.dead_letters import RULE_WITH_UNKNOWN_GROUP, Stepped, replace_blob
 from tests.support.events import event, run_id, write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.local.azurite import Azurite
 
@@ -56,10 +56,10 @@ def record_of(storage: Storage) -> RunRecord:
 
 
 def damaged(storage: MemoryStorage, payload: bytes) -> StoredEvent:
-    """A run whose START was damaged before it was settled. The START's place."""
+    """A run whose START was damaged before it was folded. The START's place."""
     start, end = post(storage, START, END)
     replace_blob(storage, start, payload)
-    settle(storage, end)
+    deliver_event(storage, end)
     return start
 
 
@@ -98,7 +98,7 @@ def test_a_dead_letter_of_a_long_run_is_counted_once_each_time_that_the_run_is_p
     bodies = [event("a", "RUNNING", time, inputs=["/a"], outputs=["/b"], application="app") for time in times]
     *places, end = post(storage, *bodies, END)
     replace_blob(storage, places[5], payload)
-    settle(storage, end)
+    deliver_event(storage, end)
     assert (one(storage).digest, one(storage).count) == (places[5].digest, 1)
     assert len(record_of(storage).digests) == 301
     replayed_application(storage)
@@ -166,7 +166,7 @@ def unusable_run(storage: MemoryStorage) -> list[StoredEvent]:
     return places
 
 
-def test_a_run_that_cannot_be_translated_is_settled_once_for_all_of_its_letters() -> None:
+def test_a_run_that_cannot_be_translated_is_folded_once_for_all_of_its_letters() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     places = unusable_run(storage)
     letters = list(dead_letters(storage))
@@ -254,7 +254,7 @@ def test_the_dead_letter_of_a_foreign_name_leaves_once_the_blob_has_its_right_na
     del storage._blobs[EVENTS][start.blob]
     storage.put_new(EVENTS, "copy of an event", payload)
     sweep(storage, SweepOptions())
-    settle(storage, end)
+    deliver_event(storage, end)
     (replayed,) = letters_of(storage)
     assert (replayed.outcome, replayed.letter.count) == (LetterOutcome.FAILED, 2)
     storage.put_new(EVENTS, start.blob, payload)
@@ -331,7 +331,7 @@ def test_a_dead_letter_is_recorded_repaired_and_replayed_on_azurite(azurite: Azu
         return [letter for letter in dead_letters(storage) if letter.digest == start.digest]
 
     put_blob(b"hello")
-    settle(storage, end)
+    deliver_event(storage, end)
     assert [(letter.reason, letter.count) for letter in mine()] == [("damaged bytes", 1)]
     replayed = letters_of(storage, lambda letter: letter.digest == start.digest)
     assert [(replayed.outcome, replayed.letter.count) for replayed in replayed] == [(LetterOutcome.FAILED, 2)]

@@ -191,8 +191,8 @@ def test_what_path_settings_exclude_does_not_leave() -> None:
     world.receive(*job("/out", "/in", "/secret/a"), *job("/secret/b", "/in", run="two"))
     paths = GlobFilter(exclude=("*secret*",), ignore_case=True)
     reader = RunReader(storage=world.storage, paths=paths)
-    first = reader.settled(run_id("application"), run_id("run"))
-    second = reader.settled(run_id("application"), run_id("two"))
+    first = reader.decided_run(run_id("application"), run_id("run"))
+    second = reader.decided_run(run_id("application"), run_id("two"))
     assert first
     assert second
     (event,) = reader.merged(first, MARQUEZ, JOB)

@@ -19,7 +19,7 @@ from shared.storage.memory import MemoryStorage
 from tests.support.crashes import Killed, KilledAtCall
 from tests.support.events import event, run_id, write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import Clock, context_of, leased, publish, publish_options
 
 BEFORE = datetime(2026, 8, 1, tzinfo=UTC)
@@ -37,7 +37,7 @@ def prepared() -> tuple[MemoryStorage, MemoryCatalog]:
         *write("b", "app1", "10:03", "/b"),
     )
     for place in post(storage, *bodies):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, catalog, publish_options(Clock()))
     return storage, catalog
 

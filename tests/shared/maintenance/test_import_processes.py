@@ -19,7 +19,7 @@ from shared.storage_layout import process_key
 from shared.translation.reference import translate_history
 from tests.support.events import write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.publishing import context_of, post_and_settle, process_in, publish
+from tests.support.publishing import context_of, post_and_deliver, process_in, publish
 from tests.support.refusing_catalog import RefusingByName, refusal
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def test_imported_lineage_uses_scanned_assets_and_the_publisher_changes_nothing(
     assert import_processes(context_of(storage, catalog), processes).written == 1
     (held_process_entity,) = catalog.processes.values()
     assert held_process_entity.inputs == (scanned,)
-    post_and_settle(storage, *bodies)
+    post_and_deliver(storage, *bodies)
     publish_result = publish(storage, catalog, PublishOptions())
     assert (publish_result.written, publish_result.unchanged) == (0, 1)
 
@@ -133,9 +133,9 @@ def test_an_imported_process_stays_until_a_run_of_its_own_supports_it() -> None:
     publish_result = publish(storage, catalog, PublishOptions())
     assert (publish_result.removed, publish_result.unchanged) == (0, 1)
     assert process_in(catalog, process.qualified_name)
-    post_and_settle(storage, *events)
+    post_and_deliver(storage, *events)
     assert publish(storage, catalog, PublishOptions()).written == 1
-    post_and_settle(storage, write("a", "app", "10:00", "/in", sink="/out", end="FAIL")[1])
+    post_and_deliver(storage, write("a", "app", "10:00", "/in", sink="/out", end="FAIL")[1])
     assert publish(storage, catalog, PublishOptions()).removed == 1
     assert not process_in(catalog, process.qualified_name)
 

@@ -24,7 +24,7 @@ from shared.storage.memory import MemoryStorage
 from tests.support.events import write
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.other_catalogs import catalog_with_other_guids
-from tests.support.publishing import Clock, context_of, post_and_settle, publish, publish_options
+from tests.support.publishing import Clock, context_of, post_and_deliver, publish, publish_options
 
 PROCESSES = 25
 
@@ -32,7 +32,9 @@ PROCESSES = 25
 def waiting(storage: MemoryStorage, number: int = PROCESSES, tag: str = "") -> None:
     """So many processes that nobody has published yet."""
     for index in range(number):
-        post_and_settle(storage, *write(f"r{tag}{index}", f"app{tag}{index}", "10:00", "/in", sink=f"/out{tag}{index}"))
+        post_and_deliver(
+            storage, *write(f"r{tag}{index}", f"app{tag}{index}", "10:00", "/in", sink=f"/out{tag}{index}")
+        )
 
 
 def small(clock: Clock) -> PublishOptions:

@@ -23,7 +23,7 @@ from shared.reporting.status import status
 from shared.storage.memory import MemoryStorage
 from tests.support.events import event, write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.publishing import Clock, context_of, post_and_settle, publish, publish_options
+from tests.support.publishing import Clock, context_of, post_and_deliver, publish, publish_options
 
 SCANNED = AssetEntity(
     type="fs_path",
@@ -50,7 +50,7 @@ def filled(catalog: Catalog) -> MemoryStorage:
     storage = MemoryStorage()
     catalog.create_assets([SCANNED])
     for number in range(5):
-        post_and_settle(storage, *write(f"r{number}", "app1", f"10:0{number}", "/scanned", sink=f"/o{number}"))
+        post_and_deliver(storage, *write(f"r{number}", "app1", f"10:0{number}", "/scanned", sink=f"/o{number}"))
     assert publish(storage, catalog, publish_options(Clock())).written == 5
     return storage
 
@@ -135,7 +135,7 @@ def test_no_other_publisher_writes_a_process_during_a_purge_of_several_calls() -
 
     storage, catalog, clock = MemoryStorage(), Watching(), Clock()
     for number in range(101):
-        post_and_settle(storage, *write(f"r{number}", "app1", "10:00", "/a", sink=f"/o{number}"))
+        post_and_deliver(storage, *write(f"r{number}", "app1", "10:00", "/a", sink=f"/o{number}"))
     options = replace(publish_options(clock), batch=200)
     assert publish(storage, catalog, options).written == 101
     assert total(list(purge(context_of(storage, catalog, options))))["processes"] == 101
@@ -156,8 +156,8 @@ def test_a_purged_process_does_not_return_when_its_revisit_is_due() -> None:
     storage, catalog, clock = MemoryStorage(), MemoryCatalog(), Clock()
     hourly = publish_options(clock, quiet=timedelta(hours=1))
     application_cache = f"{clock.at - timedelta(minutes=30):%Y-%m-%dT%H:%M}"
-    post_and_settle(storage, *write("a", "app1", "10:00", "/a"), event("app1", "COMPLETE", "10:05:00"))
-    post_and_settle(storage, *write("b", "app2", application_cache, "/b"))
+    post_and_deliver(storage, *write("a", "app1", "10:00", "/a"), event("app1", "COMPLETE", "10:05:00"))
+    post_and_deliver(storage, *write("b", "app2", application_cache, "/b"))
     publish(storage, catalog, hourly)
     assert [entry.revisit for entry in read_queue(storage).entries if not entry.is_asset] == [True]
     list(purge(context_of(storage, catalog, hourly)))
@@ -171,7 +171,7 @@ def test_a_run_that_arrives_during_the_purge_is_published() -> None:
     storage = filled(catalog)
     steps = purge(context_of(storage, catalog, by_twos()))
     next(steps)
-    post_and_settle(storage, *write("new", "app1", "12:00", "/scanned", sink="/o0"))
+    post_and_deliver(storage, *write("new", "app1", "12:00", "/scanned", sink="/o0"))
     list(steps)
     assert publish(storage, catalog, publish_options(Clock())).written == 1
     assert [name.rpartition("/")[2] for name in catalog.processes] == ["o0"]
@@ -180,12 +180,12 @@ def test_a_run_that_arrives_during_the_purge_is_published() -> None:
 def test_what_waits_to_be_published_is_put_on_record_by_a_purge() -> None:
     """The marks of a purged process go; what they are about is contributed when a later run brings the process back."""
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
+    post_and_deliver(storage, *write("a", "app1", "10:00", "/a"))
     publish(storage, catalog, publish_options(Clock()))
-    post_and_settle(storage, *write("b", "app2", "11:00", "/b"))
+    post_and_deliver(storage, *write("b", "app2", "11:00", "/b"))
     list(purge(context_of(storage, catalog, by_twos())))
     assert publish(storage, catalog, publish_options(Clock())).written == 0
-    post_and_settle(storage, *write("c", "app3", "12:00", "/c"))
+    post_and_deliver(storage, *write("c", "app3", "12:00", "/c"))
     publish(storage, catalog, publish_options(Clock()))
     (process,) = catalog.processes.values()
     assert [key[1] for key in process.inputs] == ["file:///a", "file:///b", "file:///c"]

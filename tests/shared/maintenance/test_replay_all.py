@@ -220,17 +220,17 @@ def test_what_was_forgotten_is_computed_and_forgotten_again() -> None:
     runtime = daily(3)
     runtime.archive(keep_runs=timedelta(days=1))
 
-    def settle() -> None:
+    def forget() -> None:
         for _ in range(8):
             runtime.sweep(timedelta(days=2))
             runtime.publish()
 
-    settle()
+    forget()
     state_before = applications(runtime.storage), processes(runtime.storage), counts(runtime.storage)
     assert run_id("app1") not in state_before[0]
     compute_all(runtime)
     assert run_id("app1") in applications(runtime.storage), "its state is back for a while"
-    settle()
+    forget()
     assert (applications(runtime.storage), processes(runtime.storage), counts(runtime.storage)) == state_before
 
 

@@ -28,7 +28,7 @@ from tests.support.publishing import (
     UnreliableCatalog,
     context_of,
     leased,
-    post_and_settle,
+    post_and_deliver,
     publish,
     publish_options,
 )
@@ -48,10 +48,10 @@ def file(name: str) -> AssetKey:
 def storage() -> MemoryStorage:
     """An old process of a scanned table and of one that another process uses too, and a recent process."""
     storage = MemoryStorage()
-    post_and_settle(
+    post_and_deliver(
         storage, *write("old", "app1", OLD, "/scanned", sink="/gone"), *write("old2", "app1", OLD, "/a", sink="/gone")
     )
-    post_and_settle(storage, *write("new", "app2", NEW, "/a", sink="/b"))
+    post_and_deliver(storage, *write("new", "app2", NEW, "/a", sink="/b"))
     return storage
 
 
@@ -146,7 +146,7 @@ def test_replaying_old_runs_brings_nothing_back(storage: MemoryStorage) -> None:
 def test_a_new_run_restores_the_process_without_its_retired_inputs(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     retire_all(storage, catalog)
-    post_and_settle(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
+    post_and_deliver(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
     publish(storage, catalog, publish_options(Clock()))
     back = next(process for name, process in catalog.processes.items() if name.endswith("/gone"))
     assert back.inputs == (file("c"),)
@@ -157,7 +157,7 @@ def test_a_new_run_restores_the_process_without_its_retired_inputs(storage: Memo
 def test_a_run_that_arrives_between_plan_and_retirement_keeps_the_process(storage: MemoryStorage) -> None:
     catalog = catalog_of(storage)
     leaving = list(unseen_processes(storage, BEFORE))
-    post_and_settle(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
+    post_and_deliver(storage, *write("again", "app3", "2026-11-21T11:00", "/c", sink="/gone"))
     assert retire(storage, leaving[0])
     publish_result = publish(storage, catalog, publish_options(Clock()))
     assert (publish_result.removed, publish_result.written, len(catalog.processes)) == (0, 1, 2)
@@ -212,7 +212,7 @@ def test_in_shadow_mode_a_retirement_is_only_held_back(storage: MemoryStorage) -
 
 def test_a_renamed_sink_is_known_as_one_of_ours() -> None:
     storage = MemoryStorage()
-    post_and_settle(
+    post_and_deliver(
         storage,
         *write("w", "app1", OLD, "/a", sink="/draft"),
         event("r", "COMPLETE", f"{OLD[:-1]}1:00", outputs=["/final"], states={"/final": ("RENAME", "/draft")},

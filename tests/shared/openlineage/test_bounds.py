@@ -240,7 +240,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD.values(), ids=ODD)
-def test_odd_names_of_data_sets_columns_and_jobs_are_stored_and_settled(name: str) -> None:
+def test_odd_names_of_data_sets_columns_and_jobs_are_stored_and_processed(name: str) -> None:
     """A job's name is refused where it has control characters; everywhere else they come to nothing."""
     columns = {name or "x": {"inputFields": [{"namespace": "file", "name": name, "field": name}]}}
     content = body(

@@ -19,7 +19,7 @@ from shared.storage.memory import MemoryStorage
 from shared.translation.aggregate import asset_names
 from tests.support.events import event, write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import deliver_blob, post, settle
+from tests.support.processing import deliver_blob, deliver_event, post
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 
@@ -171,7 +171,7 @@ def test_a_changed_setting_applies_without_receiving_the_events_again() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
     places = post(storage, event("r", "COMPLETE", "10:00:00", **TWO_SOURCES))
     for place in places:
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, catalog, PublishOptions())
     recompute(ApplicationProcessor(storage=storage), places[0].application)
     publish(storage, catalog, PublishOptions(paths=GlobFilter(exclude=("/secret",))))

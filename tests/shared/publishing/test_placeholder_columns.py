@@ -26,12 +26,12 @@ from tests.support.placeholder_columns import (
     by_name,
     catalog_at,
     copy_run,
+    deliver_all,
     entity,
     get,
     publish_options,
     run,
     schema,
-    settle,
 )
 from tests.support.publish_world import context_of, publish
 from throughline.local.catalog.server import CatalogServer
@@ -154,7 +154,7 @@ def test_a_new_look_up_keeps_the_columns_of_a_placeholder(fresh_catalog: Catalog
         inputs=[dataset("orders", "abfss://raw@acct.dfs.core.windows.net", schema=schema(X))],
         outputs=["/elsewhere"],
     )
-    settle(storage, [packed(reader)])
+    deliver_all(storage, [packed(reader)])
     later_options = PublishOptions(now=lambda: datetime.now(UTC) + timedelta(days=3))
     publish(storage, catalog, later_options)
     tabular = ("tabular_schema", f"{FOLDER[1]}#__tabular_schema")

@@ -424,17 +424,17 @@ def now_in_utc() -> datetime:
     return datetime.now(UTC)
 
 
-def test_runs_settled_within_the_debounce_time_are_published_together() -> None:
+def test_runs_folded_within_the_debounce_time_are_published_together() -> None:
     storage, catalog = MemoryStorage(), UnreliableCatalog()
     fold(storage, *write("a", "app1", "10:00", "/a"))
     later_runs = [write("b", "app2", "11:00", "/b"), write("c", "app3", "12:00", "/c")]
     looking = Watched(storage)
 
-    def other_runs_settle(name: str, arguments: tuple[Any, ...]) -> None:
+    def other_runs_arrive(name: str, arguments: tuple[Any, ...]) -> None:
         if name == "partition" and arguments[0] == "publishqueue" and later_runs:
             fold(storage, *later_runs.pop())
 
-    looking.step_in = other_runs_settle
+    looking.step_in = other_runs_arrive
     counts = publish(looking, catalog, publish_options(now_in_utc, debounce=timedelta(seconds=4)))
     assert (counts.written, counts.unchanged, counts.postponed) == (1, 0, 0)
     (process,) = catalog.processes.values()

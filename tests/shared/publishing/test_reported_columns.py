@@ -29,8 +29,8 @@ from tests.support.placeholder_columns import (
     by_name,
     catalog_at,
     copy_run,
+    deliver_all,
     schema,
-    settle,
 )
 from tests.support.publish_world import Clock, publish
 from throughline.local.catalog.server import CatalogServer
@@ -64,14 +64,14 @@ def columns(catalog: MemoryCatalog) -> Columns:
 
 def test_columns_that_no_run_reports_any_more_are_removed() -> None:
     (storage, clock), catalog = world(), MemoryCatalog()
-    settle(storage, [job("one", (X, Y))])
+    deliver_all(storage, [job("one", (X, Y))])
     publish(storage, catalog, options(clock))
     assert columns(catalog) == (X, Y)
-    settle(storage, [job("two", minute=5)])
+    deliver_all(storage, [job("two", minute=5)])
     publish(storage, catalog, options(clock))
     assert columns(catalog) == ()
     assert read_assets(storage, [SOURCE])[SOURCE].reports == ()
-    settle(storage, [job("three", (X, Z), minute=9)])
+    deliver_all(storage, [job("three", (X, Z), minute=9)])
     publish(storage, catalog, options(clock))
     assert columns(catalog) == (X, Z)
 
@@ -79,17 +79,17 @@ def test_columns_that_no_run_reports_any_more_are_removed() -> None:
 def test_columns_are_removed_from_an_atlas_and_added_again(fresh_catalog: CatalogServer) -> None:
     (storage, clock), catalog = world(), catalog_at(fresh_catalog)
     for minute, reported, expected_columns in ((0, (X, Y), ["x", "y"]), (5, (), []), (9, (Y,), ["y"])):
-        settle(storage, [copy_run(f"run {minute}", reported, reported, minute=minute)])
+        deliver_all(storage, [copy_run(f"run {minute}", reported, reported, minute=minute)])
         publish(storage, catalog, options(clock))
         assert active(by_name(fresh_catalog, TABLE), "columns") == expected_columns
 
 
 def test_the_columns_of_a_failed_run_are_removed() -> None:
     (storage, clock), catalog = world(), MemoryCatalog()
-    settle(storage, [job("one", (X,)), job("other", app="other")])
+    deliver_all(storage, [job("one", (X,)), job("other", app="other")])
     publish(storage, catalog, options(clock))
     assert columns(catalog) == (X,)
-    settle(storage, [job("one", (X,), kind="FAIL", minute=1)])
+    deliver_all(storage, [job("one", (X,), kind="FAIL", minute=1)])
     publish(storage, catalog, options(clock))
     assert (len(catalog.processes), columns(catalog)) == (1, ())
 
@@ -100,9 +100,9 @@ def test_the_columns_of_a_failed_run_that_had_no_access_are_reported_no_more() -
             raise CatalogRefused(status=403, code="", detail="no role")
 
     (storage, clock), catalog = world(), MemoryCatalog()
-    settle(storage, [job("one", (X,))])
+    deliver_all(storage, [job("one", (X,))])
     publish(storage, Closed(), options(clock))
-    settle(storage, [job("one", (X,), kind="FAIL", minute=1), job("other", (Y,), app="other")])
+    deliver_all(storage, [job("one", (X,), kind="FAIL", minute=1), job("other", (Y,), app="other")])
     clock.at += timedelta(minutes=2)
     publish(storage, catalog, options(clock))
     assert (len(catalog.processes), columns(catalog)) == (1, (Y,))
@@ -111,7 +111,7 @@ def test_the_columns_of_a_failed_run_that_had_no_access_are_reported_no_more() -
 def test_columns_that_no_run_reported_are_kept() -> None:
     """A placeholder without reported columns may have got some from a person."""
     (storage, clock), catalog = world(), MemoryCatalog()
-    settle(storage, [job("one")])
+    deliver_all(storage, [job("one")])
     publish(storage, catalog, options(clock))
     catalog.describe_placeholder(replace(catalog.assets[SOURCE], columns=(X,)))
     enqueue(storage, [MARK])
@@ -142,11 +142,11 @@ class Late(MemoryCatalog):
 
 def test_no_description_is_written_while_an_older_one_may_take_effect() -> None:
     (storage, clock), catalog = world(), Late("describe")
-    settle(storage, [job("one", (X,))])
+    deliver_all(storage, [job("one", (X,))])
     publish(storage, catalog, options(clock))
-    settle(storage, [job("two", (X, Y), minute=5)])
+    deliver_all(storage, [job("two", (X, Y), minute=5)])
     publish(storage, catalog, options(clock))
-    settle(storage, [job("three", (X, Z), minute=9)])
+    deliver_all(storage, [job("three", (X, Z), minute=9)])
     clock.at += timedelta(seconds=30)
     publish(storage, catalog, options(clock))
     catalog.lands()
@@ -158,11 +158,11 @@ def test_no_description_is_written_while_an_older_one_may_take_effect() -> None:
 
 def test_a_late_description_is_retracted_without_an_earlier_report() -> None:
     (storage, clock), catalog = world(), Late("describe")
-    settle(storage, [job("one")])
+    deliver_all(storage, [job("one")])
     publish(storage, catalog, options(clock))
-    settle(storage, [job("two", (X, Y), minute=5)])
+    deliver_all(storage, [job("two", (X, Y), minute=5)])
     publish(storage, catalog, options(clock))
-    settle(storage, [job("two", (X, Y), kind="FAIL", minute=6)])
+    deliver_all(storage, [job("two", (X, Y), kind="FAIL", minute=6)])
     catalog.lands()
     assert columns(catalog) == (X, Y)
     clock.at += timedelta(hours=1)
@@ -179,14 +179,14 @@ def test_a_late_placeholder_does_not_overwrite_newer_columns() -> None:
             created_guids = super().create_assets(assets)
             if clock.at.hour == 0:
                 clock.at += timedelta(hours=1)
-                settle(storage, [job("one", (X,), kind="FAIL", minute=1)])
+                deliver_all(storage, [job("one", (X,), kind="FAIL", minute=1)])
                 publish(storage, self, options(clock))
             return created_guids
 
     catalog = Stalled()
-    settle(storage, [job("one", (X,))])
+    deliver_all(storage, [job("one", (X,))])
     publish(storage, catalog, options(clock))
-    settle(storage, [job("other", app="other")])
+    deliver_all(storage, [job("other", app="other")])
     clock.at += timedelta(hours=1)
     publish(storage, catalog, options(clock))
     assert len(catalog.processes) == 1
@@ -195,14 +195,14 @@ def test_a_late_placeholder_does_not_overwrite_newer_columns() -> None:
 
 def test_a_placeholder_that_was_recreated_by_others_is_described_again() -> None:
     (storage, clock), catalog = world(), MemoryCatalog()
-    settle(storage, [job("one", (X,)), job("other", app="other")])
+    deliver_all(storage, [job("one", (X,)), job("other", app="other")])
     publish(storage, catalog, options(clock))
     bare_asset = replace(catalog.assets[SOURCE], columns=())
     guid = read_assets(storage, [SOURCE])[SOURCE].guid
     catalog.remove([guid, *catalog.placeholders([SOURCE])[SOURCE].parts])
     catalog.create_assets([bare_asset])
     clock.at += timedelta(days=1)
-    settle(storage, [job("third", app="third")])
+    deliver_all(storage, [job("third", app="third")])
     publish(storage, catalog, options(clock))
     assert columns(catalog) == (X,)
 
@@ -211,18 +211,18 @@ def test_a_placeholder_that_was_recreated_by_others_is_described_again() -> None
 @pytest.mark.parametrize("when", ["before it is known", "when it is known"])
 def test_a_failed_write_that_takes_effect_late_does_not_change_the_final_columns(reported: Columns, when: str) -> None:
     (storage, clock), catalog = world(), Late("create")
-    settle(storage, [job("one", (X,))])
+    deliver_all(storage, [job("one", (X,))])
     publish(storage, catalog, options(clock))
-    settle(storage, [job("one", (X,), kind="FAIL", minute=1)])
+    deliver_all(storage, [job("one", (X,), kind="FAIL", minute=1)])
     other_jobs = [job("other", reported, app="other")]
     if when == "before it is known":
-        settle(storage, other_jobs)
+        deliver_all(storage, other_jobs)
     clock.at += timedelta(seconds=20)
     publish(storage, catalog, options(clock))
     catalog.lands()
     clock.at += timedelta(hours=1)
     publish(storage, catalog, options(clock))
-    settle(storage, other_jobs)
+    deliver_all(storage, other_jobs)
     publish(storage, catalog, options(clock))
     assert {name.rpartition("/")[2] for name in catalog.processes} == {"other"}
     assert columns(catalog) == reported
@@ -239,9 +239,9 @@ def test_the_ledger_keeps_as_many_assets_as_fit_into_a_cell(count: int) -> None:
 def test_shadow_mode_holds_back_new_columns_of_an_unchanged_process() -> None:
     """Their update is published when shadow mode ends, though the process itself has not changed."""
     (storage, clock), catalog = world(), MemoryCatalog()
-    settle(storage, [job("one", (X,))])
+    deliver_all(storage, [job("one", (X,))])
     publish(storage, catalog, options(clock))
-    settle(storage, [job("two", (X, Y), minute=5)])
+    deliver_all(storage, [job("two", (X, Y), minute=5)])
     publish(storage, catalog, options(clock, shadow=True))
     assert columns(catalog) == (X,)
     assert [write.action for _, write in held_back(storage)] == [ShadowAction.DESCRIBE]

@@ -20,7 +20,7 @@ from tests.support.memory_catalog import MemoryCatalog
 from tests.support.publish_world import context_of, publish
 from tests.support.publishing import leased
 from tests.support.scanned import FORMS, Scanned, scanned
-from tests.support.scanned_jobs import jobs, settle_all
+from tests.support.scanned_jobs import deliver_all, jobs
 
 _DATA_SETS = 200
 
@@ -67,14 +67,14 @@ def test_all_lineage_is_between_assets_that_were_scanned_before(catalog: Catalog
     storage, data = MemoryStorage(), list(scanned(_DATA_SETS))
     assert len({scanned_asset.form for scanned_asset in data}) == len(FORMS) + 2
     scan(catalog, data)
-    settle_all(storage, [event for _, _, event in jobs(data)])
+    deliver_all(storage, [event for _, _, event in jobs(data)])
     assert publish(storage, catalog, how()).written == _DATA_SETS
     assert_all_on_scanned_assets(catalog, data)
 
 
 def test_reconciling_after_a_late_scan_leaves_no_placeholder(catalog: Catalog) -> None:
     storage, data = MemoryStorage(), list(scanned(_DATA_SETS))
-    settle_all(storage, [event for _, _, event in jobs(data)])
+    deliver_all(storage, [event for _, _, event in jobs(data)])
     assert publish(storage, catalog, how()).written == _DATA_SETS
     placed = placed_assets(context_of(storage, catalog))
     assert len(placed) == _DATA_SETS

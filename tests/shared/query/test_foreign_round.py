@@ -30,7 +30,7 @@ from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
 from tests.support.foreign import TYPES, WORKSPACE, plant, plant_reports
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import Clock, publish, publish_options
 
 KEEP = timedelta(days=400)
@@ -83,7 +83,7 @@ class World:
         outputs = [dataset(f"/{job}", columnLineage=fields)]
         event = body(run=job, application=job, app_name=job, inputs=["/raw"], outputs=outputs)
         for place in post(self.storage, packed(event)):
-            settle(self.storage, place)
+            deliver_event(self.storage, place)
         publish(self.storage, self.catalog, self.options)
 
     def report(self, job: str, place: str = REPORT, name: str = "Sales by month") -> None:
@@ -251,7 +251,7 @@ def test_reports_and_dashboards_of_a_served_catalog_join_the_document(v2: V2) ->
     output = dataset("/orders", columnLineage=columns_of({"amount": [source("/raw", "amount", IDENTITY)]}))
     event = body(run="orders", application="orders", app_name="orders", inputs=["/raw"], outputs=[output])
     for place in post(storage, packed(event)):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, catalog, options)
     (key,) = [record.own for record in all_assets(storage) if record.own[1].endswith("/orders")]
     plant_reports(v2.call, key, "Sales by month", "Sales by day", column="amount")

@@ -21,7 +21,7 @@ from tests.plugins.atlas import V2
 from tests.support.building import IDENTITY, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
 from tests.support.foreign import plant_reports
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from throughline.local.catalog.server import CatalogServer
 
 
@@ -57,7 +57,7 @@ def test_reports_in_the_catalog_are_in_the_published_document(fresh_catalog: Cat
     output = dataset("/clean", columnLineage=columns_of({"amount": [source("/raw", "amount", IDENTITY)]}))
     event = body(run="job", application="job", app_name="job", inputs=["/raw"], outputs=[output])
     for place in post(parts.storage, packed(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     Publisher(context=parts).publish()
     (key,) = [record.own for record in all_assets(parts.storage) if record.own[1].endswith("/clean")]
     server = V2(url=fresh_catalog.url, user="admin", password=fresh_catalog.token, soft=True, real=False)

@@ -19,7 +19,7 @@ from shared.storage_layout import APPLICATIONS, DAILY, NEWEST, PARTS, PROCESSES,
 from tests.support.building import IDENTITY, START, body, dataset, packed, source
 from tests.support.building import lineage as columns_of
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import Clock, publish, publish_options
 
 KEEP = timedelta(days=400)
@@ -64,7 +64,7 @@ class World:
             outputs=[dataset(f"/{job}", columnLineage=fields)],
         )
         for place in post(self.storage, packed(event)):
-            settle(self.storage, place)
+            deliver_event(self.storage, place)
         publish(self.storage, self.catalog, self.options)
 
     def publish(self) -> bool:
@@ -124,7 +124,7 @@ def test_results_of_quality_tests_alone_make_a_new_document(world: World) -> Non
     source = dataset("/orders")
     source["inputFacets"] = {"dataQualityAssertions": {"assertions": [assertion]}}
     for place in post(world.storage, packed(body("COMPLETE", run="check", minute=9, inputs=[source]))):
-        settle(world.storage, place)
+        deliver_event(world.storage, place)
     publish(world.storage, world.catalog, world.options)
     world.storage.scans.clear()
     world.storage.processes.clear()

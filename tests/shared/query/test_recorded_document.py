@@ -9,7 +9,7 @@ from shared.storage.memory import MemoryStorage
 from tests.support.building import IDENTITY, START, body, dataset, packed, source, step
 from tests.support.building import lineage as columns_of
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import Clock, publish, publish_options
 from tests.support.scanned import scanned
 
@@ -27,7 +27,7 @@ def test_the_document_has_the_assets_that_the_catalog_holds() -> None:
         columnLineage=columns_of({"day": [source("raw", "at", IDENTITY)]}),
     )
     for place in post(storage, packed(body(inputs=["raw"], outputs=[written_dataset]))):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, catalog, publish_options(Clock()))
     document = document_of_record(storage, publish_options(Clock()))
     assert [
@@ -51,7 +51,7 @@ def written_by(run: str, minute: float, *, end: str = "COMPLETE", masked: bool =
 def of(*bodies: bytes, now: datetime | None = None) -> LineageDocument:
     storage = MemoryStorage()
     for place in post(storage, *bodies):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, MemoryCatalog(), publish_options(Clock()))
     return document_of_record(storage, publish_options(Clock(now) if now else Clock()))
 
@@ -89,7 +89,7 @@ def test_the_document_has_expressions_only_when_sql_is_requested() -> None:
     sum_step = {**step("DIRECT", "AGGREGATION"), "description": "sum(c) * 7"}
     output_dataset = dataset("clean", columnLineage=columns_of({"c": [source("raw", "c", sum_step)]}))
     for place in post(storage, packed(body(inputs=["raw"], outputs=[output_dataset]))):
-        settle(storage, place)
+        deliver_event(storage, place)
     publish(storage, MemoryCatalog(), publish_options(Clock()))
     described = [
         [

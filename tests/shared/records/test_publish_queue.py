@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from shared.publishing.context import Published, PublishOptions
-from shared.publishing.settling import Settled, Settler
+from shared.publishing.outcomes import Outcome, Outcomes
 from shared.records.publish_queue import (
     ASSET_KIND,
     DOCUMENT_KIND,
@@ -36,9 +36,9 @@ def mark(
     return Mark(kind=kind, target=target, application=application, version=version, since=since, left=since)
 
 
-def settle(storage: MemoryStorage, items: list[Settled], *, documents: bool = False) -> None:
+def finish(storage: MemoryStorage, items: list[Outcome], *, documents: bool = False) -> None:
     context = context_of(storage, MemoryCatalog(), PublishOptions(documents=documents))
-    Settler(context=context, published=Published()).finish(items)
+    Outcomes(context=context, published=Published()).finish(items)
 
 
 def queue(storage: MemoryStorage) -> dict[str, QueueEntry]:
@@ -106,10 +106,10 @@ def test_nothing_is_due_while_publishing_pauses() -> None:
     assert targets(paused, NOW + timedelta(minutes=1)) == ["p"]
 
 
-def test_settled_entries_leave_with_their_marks_in_one_transaction() -> None:
+def test_published_entries_leave_with_their_marks_in_one_transaction() -> None:
     storage = MemoryStorage()
     leave_marks(storage, [mark(f"p{number}", f"app{place}") for number in range(10) for place in range(5)])
-    settle(storage, [Settled.of(entry) for entry in queue(storage).values()])
+    finish(storage, [Outcome.of(entry) for entry in queue(storage).values()])
     assert list(storage.scan(PUBLISH_QUEUE)) == []
 
 
@@ -120,7 +120,7 @@ def test_what_was_marked_meanwhile_stays_and_the_rest_leaves() -> None:
     leave_marks(storage, [mark("p3")])  # the same row again: another worker, which commits the same version
     enqueue(storage, ["p5"])
     leave_marks(storage, [mark("p7", version=2)])
-    settle(storage, [Settled.of(entry) for entry in entries.values()])
+    finish(storage, [Outcome.of(entry) for entry in entries.values()])
     assert queue(storage).keys() == {"p3", "p5", "p7"}
 
 
@@ -128,12 +128,12 @@ def test_what_is_looked_at_again_is_not_lost_where_another_publisher_took_it_off
     storage = MemoryStorage()
     leave_marks(storage, [mark("q")])
     (entry,) = queue(storage).values()
-    settle(storage, [Settled.of(entry)])
-    settle(storage, [Settled.of(entry, NOW + timedelta(hours=1))])
+    finish(storage, [Outcome.of(entry)])
+    finish(storage, [Outcome.of(entry, NOW + timedelta(hours=1))])
     assert queue(storage)["q"].due == NOW + timedelta(hours=1)
     (entry,) = queue(storage).values()
-    settle(storage, [Settled.of(entry)])
-    settle(storage, [Settled.of(entry, NOW + timedelta(hours=2))])
+    finish(storage, [Outcome.of(entry)])
+    finish(storage, [Outcome.of(entry, NOW + timedelta(hours=2))])
     assert queue(storage)["q"].due == NOW + timedelta(hours=2)
 
 
@@ -142,14 +142,14 @@ def test_what_was_enqueued_again_meanwhile_stays() -> None:
     enqueue(storage, ["p"])
     (entry,) = queue(storage).values()
     enqueue(storage, ["p"])
-    settle(storage, [Settled.of(entry)])
+    finish(storage, [Outcome.of(entry)])
     assert targets(read_queue(storage), datetime.now(UTC)) == ["p"]
 
 
 def test_an_entry_with_more_marks_than_a_transaction_holds_leaves_too() -> None:
     storage = MemoryStorage()
     leave_marks(storage, [mark("p", f"app{number:03}") for number in range(250)])
-    settle(storage, [Settled.of(entry) for entry in queue(storage).values()])
+    finish(storage, [Outcome.of(entry) for entry in queue(storage).values()])
     assert queue(storage) == {}
 
 
@@ -157,19 +157,19 @@ def test_a_revisit_is_no_pending_target() -> None:
     storage = MemoryStorage()
     leave_marks(storage, [mark("p")])
     (entry,) = queue(storage).values()
-    settle(storage, [Settled.of(entry, NOW + timedelta(hours=1))])
+    finish(storage, [Outcome.of(entry, NOW + timedelta(hours=1))])
     (revisit_entry,) = queue(storage).values()
     assert (revisit_entry.revisit, revisit_entry.due, revisit_entry.marks) == (True, NOW + timedelta(hours=1), ())
     assert pending_targets(storage) == frozenset()
     assert targets(read_queue(storage)) == []
 
 
-def test_settling_leaves_a_mark_for_the_document_only_where_that_is_on() -> None:
+def test_outcomes_leaves_a_mark_for_the_document_only_where_that_is_on() -> None:
     storage = MemoryStorage()
     leave_marks(storage, [mark("p"), mark("a", kind=ASSET_KIND), mark("q")])
     entries = queue(storage)
-    settle(storage, [Settled.of(entries["q"])])
-    settle(storage, [Settled.of(entries["p"]), Settled.of(entries[f"{QUEUED_ASSET}a"])], documents=True)
+    finish(storage, [Outcome.of(entries["q"])])
+    finish(storage, [Outcome.of(entries["p"]), Outcome.of(entries[f"{QUEUED_ASSET}a"])], documents=True)
     assert [row.key.split("|")[1:3] for row in storage.scan(PUBLISH_QUEUE)] == [
         ["document", "asset:a"],
         ["document", "p"],

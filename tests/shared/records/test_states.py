@@ -185,8 +185,8 @@ class Moody(MemoryCatalog):
         return super().write_processes(*arguments)
 
 
-def settle_all(storage: MemoryStorage, spoil: str = "") -> None:
-    """Settle the received events; blobs with `spoil` in their names are broken until then."""
+def deliver_all(storage: MemoryStorage, spoil: str = "") -> None:
+    """Deliver the received events; blobs with `spoil` in their names are broken until then."""
     for fact in list(storage.blobs(EVENTS)):
         packed_event = storage.get(EVENTS, fact.name)
         assert packed_event
@@ -208,7 +208,7 @@ def test_refusals_and_replays_make_only_changes_that_the_tables_have() -> None:
     dead = event("b", "COMPLETE", "10:00:00", inputs=["/a"], application="app")
     for body in (*write("a", "app", "10:00", "/a"), dead):
         receive(storage, body, most_bytes=10**6)
-    settle_all(storage, spoil=run_id("b"))
+    deliver_all(storage, spoil=run_id("b"))
     for days[0] in range(6):
         publish(storage, catalog, options)
     assert catalog.processes

@@ -19,7 +19,7 @@ from tests.support.building import body, packed
 from tests.support.damages import PLANTED, consistent_world
 from tests.support.events import event, write
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import Killed, Watched, post, settle
+from tests.support.processing import Killed, Watched, deliver_event, post
 from tests.support.publishing import context_of
 from tests.support.runtime import Runtime
 
@@ -37,7 +37,7 @@ def storage() -> MemoryStorage:
     """Two jobs on two days, one event of each state: published, waiting for its end, for the parser, ignored, dead."""
     memory_storage = MemoryStorage()
     for place in post(memory_storage, *on(20, "app.one", "a", sink="/o"), *on(21, "app.one", "b", sink="/o")):
-        settle(memory_storage, place)
+        deliver_event(memory_storage, place)
     publish_all(context_of(memory_storage, MemoryCatalog()))
     post(memory_storage, next(on(21, "app.two", "open", sink="/p")))
     post(memory_storage, *on(21, "app.two", "new", sink="/p"))
@@ -203,7 +203,7 @@ def test_the_calls_do_not_grow_with_the_runs_or_the_applications_that_drop_table
                 f"d{number}", "COMPLETE", "12:00:00", outputs=["/s"], application=name, states={"/s": ("DROP", "")}
             )
             for place in post(storage, *write(f"r{number}", name, "10:00", "/a", sink=f"/o{number}"), drop):
-                settle(storage, place)
+                deliver_event(storage, place)
         publish_all(context_of(storage, MemoryCatalog()))
         watched = Watched(storage)
         assert status(watched, by=(By.DAY, By.JOB)).reconciles

@@ -42,7 +42,7 @@ from shared.storage.memory import MemoryStorage
 from shared.storage.port import Operation, OperationKind, Row, Storage
 from shared.storage.transport import StorageTransport
 from tests.support.events import event, write
-from tests.support.publishing import Clock, UnreliableCatalog, post_and_settle, publish
+from tests.support.publishing import Clock, UnreliableCatalog, post_and_deliver, publish
 from tests.support.receiving import receive
 from tests.support.scripted import ScriptedAnswer, scripted
 
@@ -347,7 +347,7 @@ def test_only_storage_that_pushes_back_gives_a_429() -> None:
 def test_refused_processes_wait_longer_each_time_and_for_different_times() -> None:
     storage, clock = MemoryStorage(), Clock()
     sinks = [f"/bad{number}" for number in range(6)]
-    post_and_settle(storage, *(raw for sink in sinks for raw in write(f"r{sink}", "app1", "10:00", "/a", sink=sink)))
+    post_and_deliver(storage, *(raw for sink in sinks for raw in write(f"r{sink}", "app1", "10:00", "/a", sink=sink)))
     waits: list[list[float]] = []
     for _ in range(12):
         waits.append(sorted(_refused_all(storage, clock)))
@@ -378,7 +378,7 @@ def test_a_catalog_that_requests_an_hour_is_not_called_for_an_hour() -> None:
             raise CatalogUnavailable("429", after=3600)
 
     storage, catalog, clock = MemoryStorage(), RequestsAnHour(), Clock()
-    post_and_settle(storage, *write("a", "app1", "10:00", "/a"))
+    post_and_deliver(storage, *write("a", "app1", "10:00", "/a"))
     for minutes, calls in ((0, 1), (30, 1), (59, 1), (61, 2)):
         start = clock.at
         clock.at += timedelta(minutes=minutes)

@@ -388,7 +388,7 @@ def test_logs_show_marks_as_escapes_and_set_further_lines_in(caplog: pytest.LogC
     record_factory = logging.getLogRecordFactory()
     show_marks_as_escapes()
     try:
-        for name in ("throughline.settle", "azure.core"):
+        for name in ("throughline.process", "azure.core"):
             logging.getLogger(name).warning("run failed error=%s", "a\x1b[31m\u202eb\nfake error=none")
     finally:
         logging.setLogRecordFactory(record_factory)

@@ -12,7 +12,7 @@ from shared.translation.reference import translate_history
 from tests.support.building import IDENTITY, Json, packed, source
 from tests.support.building import lineage as columns_of
 from tests.support.memory_catalog import MemoryCatalog
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import Clock, publish, publish_options
 
 SERVER = "sqlserver://contoso.database.windows.net:1433"
@@ -89,7 +89,7 @@ def test_a_view_is_published_replaced_and_withdrawn() -> None:
         (view(4, {"inputs": []}), None),
     ):
         for place in post(storage, event):
-            settle(storage, place)
+            deliver_event(storage, place)
         publish(storage, catalog, publish_options(clock))
         input_names = [[key[1].rpartition("/")[2] for key in process.inputs] for process in catalog.processes.values()]
         assert input_names == ([] if inputs is None else [[name.rpartition(".")[2] for name in inputs]])

@@ -10,7 +10,7 @@ from shared.settings.reading import load
 from shared.storage_layout import digest_of, stored
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from tests.support.receiving import receive
 from throughline.accelerator.coverage import edges_of
@@ -43,7 +43,7 @@ def test_issue_241_a_write_has_lineage_whenever_its_start_comes_or_if_it_never_d
     parts = Parts()
     for kind in kinds:
         for place in post(parts.storage, EVENTS[kind]):
-            settle(parts.storage, place)
+            deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     (process,) = parts.catalog.processes.values()
     edges = edges_of(process.inputs, process.outputs, process.shown["columnMapping"])
@@ -54,7 +54,7 @@ def test_issue_241_a_write_has_lineage_whenever_its_start_comes_or_if_it_never_d
 def test_issue_154_what_was_deleted_from_the_catalog_comes_back() -> None:
     parts = Parts()
     for place in post(parts.storage, *EVENTS.values()):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     keys = [*parts.catalog.assets, *(process.key for process in parts.catalog.processes.values())]
     parts.catalog.remove(list(parts.catalog.find(keys).values()))
@@ -70,6 +70,6 @@ def test_issue_233_an_event_with_a_plan_of_twenty_megabytes_gives_its_lineage() 
     long["run"]["facets"]["spark.logicalPlan"] = {"plan": [{"class": "Project", "text": "x" * 20_000_000}]}
     raw = packed(long)
     receive(parts.storage, raw, most_bytes=load(catalog=False, environment=LOCAL).max_body_bytes)
-    settle(parts.storage, stored(decode(raw), digest_of(raw)))
+    deliver_event(parts.storage, stored(decode(raw), digest_of(raw)))
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     assert len(parts.catalog.processes) == 1

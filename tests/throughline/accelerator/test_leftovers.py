@@ -25,7 +25,7 @@ from tests.shared.catalog.test_contract import over, soon
 from tests.support.accelerator import PLACEHOLDER, TASK, add_types, mapping, name_of, plant_placeholder, plant_process
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import runner
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.accelerator.coverage import Coverage, Edges, compared, edges_of, folded
 from throughline.accelerator.leftovers import is_leftover, read_leftovers
@@ -174,7 +174,7 @@ def world(v2: V2) -> World:
     fields = lineage({"id": [source("/raw", "id", IDENTITY)], "total": [source("/raw", "amount", IDENTITY)]})
     event = body(run="r", application="r", inputs=["/raw"], outputs=[dataset("/gold", columnLineage=fields)])
     for place in post(worker.storage, packed(event)):
-        settle(worker.storage, place)
+        deliver_event(worker.storage, place)
     publish(worker.storage, worker.catalog, worker.publishing)
     return World(v2=v2, worker=worker)
 

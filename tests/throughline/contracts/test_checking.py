@@ -15,7 +15,7 @@ from tests.support.building import IDENTITY, body, dataset, lineage, packed, sou
 from tests.support.cli import Parts
 from tests.support.lineage_documents import NOW, Job
 from tests.support.lineage_documents import lineage as document_of
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.contracts.checking import check_contract, same_type
 from throughline.contracts.reading import PromisedColumn, parse_contract
@@ -366,7 +366,7 @@ def parts() -> Parts:
     columns = lineage({"id": [source("/raw/orders", "id", IDENTITY)]})
     event = body(inputs=["/raw/orders"], outputs=[dataset("/lake/gold", schema=schema, columnLineage=columns)])
     for place in post(loaded_parts.storage, packed(event)):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     return loaded_parts
 

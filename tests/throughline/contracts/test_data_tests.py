@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.building import IDENTITY, body, dataset, lineage, packed, source
 from tests.support.cli import Parts
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 
 CONTRACT = """\
@@ -60,7 +60,7 @@ def parts() -> Parts:
         outputs=[dataset("/mart", columnLineage=mart)],
     )
     for place in post(loaded_parts.storage, packed(made_of), packed(reading_event)):
-        settle(loaded_parts.storage, place)
+        deliver_event(loaded_parts.storage, place)
     publish(loaded_parts.storage, loaded_parts.catalog, loaded_parts.worker.publishing)
     return loaded_parts
 

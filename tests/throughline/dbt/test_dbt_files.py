@@ -17,7 +17,7 @@ from shared.openlineage.decoding import decode
 from shared.translation.reference import translate_history
 from tests.support import dbt_histories as wrapped
 from tests.support.cli import Parts
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.cli.main import app
 from throughline.dbt.artifacts import read_project
@@ -342,7 +342,7 @@ def reported_by_wrapper(parts: Parts, raw: bytes) -> None:
     event["run"]["facets"]["processing_engine"]["openlineageAdapterVersion"] = "1.54.0"
     event["run"]["runId"] = "0192a3b4-5c6d-7e8f-9012-3456789abcde"
     for place in post(parts.storage, msgspec.json.encode(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
 

@@ -29,7 +29,7 @@ from tests.support.building import IDENTITY, body, dataset, lineage, packed, sou
 from tests.support.cli import Parts
 from tests.support.lineage_documents import NOW
 from tests.support.lineage_documents import lineage as document_of
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.evidence.building import of_classification, of_dataset, process_keys, with_processes
 from throughline.evidence.events import differences, events_of_processes
@@ -82,7 +82,7 @@ def written(parts: Parts, source_name: str, target: str, columns: Columns, minut
         for kind in ("START", "COMPLETE")
     ]
     for place in post(parts.storage, *map(packed, events)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
 
@@ -187,7 +187,7 @@ def test_without_rules_a_classification_begins_where_a_tag_is(parts: Parts, tmp_
         minute=9,
     )
     for place in post(parts.storage, packed(event)):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
     report = reported(parts, tmp_path, "--classification", "PII")
     assert [(begin.column, begin.said_by) for begin in report.beginnings] == [

@@ -14,7 +14,7 @@ import pytest
 from shared.reading.processes import recorded_processes
 from tests.support.cli import Parts
 from tests.support.placeholder_columns import copy_run
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 from throughline.client import Client
 from throughline.models.mlflow_server import connect
@@ -93,7 +93,7 @@ def events(tracking: Tracking, run: str, folder: Path, *arguments: str) -> list[
 
 def take(parts: Parts, *raw: bytes) -> None:
     for place in post(parts.storage, *raw):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
 

@@ -12,7 +12,7 @@ from tests.support.building import body, dataset, packed
 from tests.support.cli import Parts
 from tests.support.memory_catalog import MemoryTerms
 from tests.support.placeholder_columns import FOLDER, copy_run, schema
-from tests.support.processing import post, settle
+from tests.support.processing import deliver_event, post
 from tests.support.publishing import publish
 
 CONTRACT = """\
@@ -49,7 +49,7 @@ def contract(tmp_path: Path, text: str = CONTRACT, name: str = "orders.odcs.yaml
 
 def run(parts: Parts, *events: bytes) -> None:
     for place in post(parts.storage, *events):
-        settle(parts.storage, place)
+        deliver_event(parts.storage, place)
     publish(parts.storage, parts.catalog, parts.worker.publishing)
 
 

@@ -26,7 +26,7 @@ _TRIES = 3
 def deploy_worker(az: Az, target: Target, archive: Path, *, limits: PollLimits, progress: Progress) -> None:
     """Deploy the package to the worker; with Event Grid, subscribe it. Raises AzureCliError and DeployError.
 
-    Events that come while it restarts wait in storage: Event Grid repeats itself, and the sweeper settles the rest.
+    Events that come while it restarts wait in storage: Event Grid repeats itself, and the sweeper processes the rest.
     """
     with progress.step(f"deploy the worker, {target.worker}"):
         zip_deploy(az, target, target.worker, archive)

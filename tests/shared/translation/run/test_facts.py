@@ -63,7 +63,7 @@ def on_databricks(properties: Json, job: str = f"{HOST}.execute_insert_into_hado
     return describe_run(facts_of(merge([decoded]), [decoded]), process("/in"))
 
 
-def settle(storage: MemoryStorage, *events: Json) -> None:
+def deliver_all(storage: MemoryStorage, *events: Json) -> None:
     for event_body in events:
         receive(storage, packed(event_body), most_bytes=1_000_000)
     for fact in storage.blobs(EVENTS):
@@ -91,7 +91,7 @@ def description(catalog: MemoryCatalog | AtlasCatalog) -> str:
 
 def test_a_process_shows_its_last_run(catalog: MemoryCatalog | AtlasCatalog) -> None:
     storage = MemoryStorage()
-    settle(storage, event("START"), event("COMPLETE", minute=2))
+    deliver_all(storage, event("START"), event("COMPLETE", minute=2))
     publish(storage, catalog, how())
     assert description(catalog).split(LAST_RUN) == [
         "Operations: insert.",
@@ -105,21 +105,21 @@ def test_a_process_shows_its_last_run(catalog: MemoryCatalog | AtlasCatalog) -> 
 
 def test_facts_are_written_only_with_changed_lineage(catalog: MemoryCatalog | AtlasCatalog) -> None:
     storage = MemoryStorage()
-    settle(storage, event("START"), event("COMPLETE", minute=2))
+    deliver_all(storage, event("START"), event("COMPLETE", minute=2))
     publish(storage, catalog, how())
-    settle(storage, event("START", minute=5, run="two"), event("COMPLETE", minute=9, run="two", rows=9))
+    deliver_all(storage, event("START", minute=5, run="two"), event("COMPLETE", minute=9, run="two", rows=9))
     publish_result = publish(storage, catalog, how())
     assert (publish_result.written, publish_result.unchanged) == (0, 1)
     assert "10:02 UTC" in description(catalog)
     third: Any = {"run": "three", "source_name": "/other", "rows": 7}
-    settle(storage, event("START", minute=20, **third), event("COMPLETE", minute=21, **third))
+    deliver_all(storage, event("START", minute=20, **third), event("COMPLETE", minute=21, **third))
     assert publish(storage, catalog, how()).written == 1
     assert "10:21 UTC, succeeded in 1 min 0 s; 7 rows" in description(catalog)
 
 
 def test_facts_are_left_out_when_a_process_of_the_catalog_is_compared(catalog: MemoryCatalog | AtlasCatalog) -> None:
     storage = MemoryStorage()
-    settle(storage, event("START"), event("COMPLETE", minute=2))
+    deliver_all(storage, event("START"), event("COMPLETE", minute=2))
     publish(storage, catalog, how())
     ((_, wanted_process_entity),) = recorded(storage, how())
     (held_process,) = catalog.read_processes([wanted_process_entity.qualified_name]).values()
@@ -134,7 +134,7 @@ def test_facts_are_left_out_when_a_process_of_the_catalog_is_compared(catalog: M
 
 def test_the_statement_is_shown_by_setting_and_without_literals() -> None:
     storage, catalog = MemoryStorage(), MemoryCatalog()
-    settle(storage, event("START"), event("COMPLETE", minute=2))
+    deliver_all(storage, event("START"), event("COMPLETE", minute=2))
     publish(storage, catalog, how(with_statement=True))
     assert "SQL: INSERT INTO out SELECT x FROM people WHERE name = ?" in description(catalog)
     assert "Ann" not in description(catalog)

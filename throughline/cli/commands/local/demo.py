@@ -90,11 +90,11 @@ def demo(
         calls_before = None if atlas else world.catalog.calls()
         for job in JOBS:
             _run(job, world, platform, java, interpreter)
-        settled = _settled(parts, world)
-        _report(parts, settled, _data(world.home))
+        event_counts = _final_counts(parts, world)
+        _report(parts, event_counts, _data(world.home))
         if calls_before:
             _count(calls_before, world.catalog.calls())
-        _check(parts, world, settled)
+        _check(parts, world, event_counts)
         out.print("[green]✓[/] every table and column has the lineage that examples/*.truth.json expect")
         seen_path = _save_page(parts, world)
         if atlas:
@@ -173,7 +173,7 @@ def job_configuration(url: str, platform: Platform = SPARK_3) -> dict[str, str]:
     return {**QUICK_SESSION, **listener_configuration(url, platform=platform), **plan_configuration()}
 
 
-def _settled(parts: Worker, world: World) -> Status:
+def _final_counts(parts: Worker, world: World) -> Status:
     """The counts, once nothing is in progress or the time is over."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     with err.status("looking at the events") as status_line:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.publishing.settling import batch_size, shrink_to_fit
+from shared.publishing.outcomes import batch_size, shrink_to_fit
 from shared.storage.memory import MemoryStorage
 from shared.telemetry.port import PROCESS, Act, Acts
 from tests.support.events import event, write

@@ -49,7 +49,7 @@ _LACKS_TYPE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Outcome:
     """An entry whose marks are dealt with, and when it is looked at again, if at all (`later`). `is_published`: what
     the catalog holds of it is as it should be.
     """
@@ -59,7 +59,7 @@ class Settled:
     is_published: bool = False
 
     @classmethod
-    def of(cls, entry: QueueEntry, revisit: datetime | None = None) -> "Settled":
+    def of(cls, entry: QueueEntry, revisit: datetime | None = None) -> "Outcome":
         """An entry that is published; `revisit`: when the passing of time may change it."""
         later = QueueEntry(target=entry.target, due=revisit, revisit=True) if revisit else None
         return cls(entry=entry, later=later, is_published=True)
@@ -93,7 +93,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settler:
+class Outcomes:
     """Ends the entries of a drain, and counts them in `published`. `entries`: those of the drain that are still open,
     by target.
     """
@@ -106,7 +106,7 @@ class Settler:
         """Begin to work on these entries."""
         self.entries.update({entry.target: entry for entry in entries})
 
-    def finish(self, items: Sequence[Settled]) -> None:
+    def finish(self, items: Sequence[Outcome]) -> None:
         """Take entries off the queue, or put them off, in as few transactions as possible. An entry that was marked or
         enqueued meanwhile stays; one that another publisher has taken off is put off all the same.
         """
@@ -133,7 +133,7 @@ class Settler:
         moments = [(plan.revisit, plan.entry.landing.repetition if is_write else None) for plan in plans]
         self.finish(
             [
-                Settled.of(plan.queue_entry, min(filter(None, times), default=None))
+                Outcome.of(plan.queue_entry, min(filter(None, times), default=None))
                 for plan, times in zip(plans, moments, strict=True)
             ]
         )
@@ -161,7 +161,7 @@ class Settler:
         self.published.refused += 1
         later_entry = replace(self._failed(entry, error), isolated=isolated)
         if on_record:
-            self.finish([Settled(entry=entry, later=later_entry)])
+            self.finish([Outcome(entry=entry, later=later_entry)])
         else:
             self.put(later_entry)
         _LOG.error("process put off process=%s error=%s", entry.target, later_entry.error)
@@ -178,8 +178,8 @@ class Settler:
         not tried are due at once, although another publisher may have taken them off the queue meanwhile.
         """
         untried, now = map(self._asset, description.untried), self.context.publishing.now()
-        self.finish([Settled(entry=entry, later=replace(entry, since=entry.since or now)) for entry in untried])
-        self.finish([Settled.of(self._asset(key), due_time) for key, due_time in sorted(description.later.items())])
+        self.finish([Outcome(entry=entry, later=replace(entry, since=entry.since or now)) for entry in untried])
+        self.finish([Outcome.of(self._asset(key), due_time) for key, due_time in sorted(description.later.items())])
         for key, error in sorted(description.errors.items()):
             is_refused = isinstance(error, CatalogRefused) and not error.no_access
             self.put_off(self._asset(key), error, isolated=is_refused, on_record=True)
