@@ -114,11 +114,11 @@ class Store(MemoryStorage):
         """All that is stored, as a value that can be compared, whatever was written before it."""
         rows = frozenset(etag.partition(".")[0] for etag in self.etags)
         blobs = frozenset(
-            (container, name, hash(data))
+            (container, name, hash(data), arrived)
             for container, blobs in self._blobs.items()
-            for name, (data, _) in blobs.items()
+            for name, (data, arrived) in blobs.items()
         )
-        leases = frozenset(lease for lease in self._leases.items() if lease[1][1] > self.time)
+        leases = frozenset((name, holder, max(until, self.time)) for name, (holder, until) in self._leases.items())
         return (rows, blobs, leases, self.time)
 
     def take_lease(self, holder: str, name: str, seconds: int) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 
 from shared.storage.port import Row
 from tests.faults.explored_actors import Case, Job, deliver, publish, stall
-from tests.faults.explored_world import Host
+from tests.faults.explored_world import Host, Store
 from tests.faults.exploring import Bounds, explore
 from tests.faults.interleavings import CASES, main
 from tests.faults.world import FunctionsProcess
@@ -126,6 +126,16 @@ def test_calls_that_do_not_commute_are_walked_in_both_orders(observer: Job, chan
     explored, full = (explore(case, replace(QUIET, reduced=reduced)) for reduced in (True, False))
     assert explored.different_ends == full.different_ends
     assert len(full.different_ends) == 2
+
+
+def test_a_lease_that_ran_out_is_told_from_one_that_was_given_back() -> None:
+    storages = tuple(Store() for _ in range(2))
+    for storage in storages:
+        storage.take_lease("one", "a", 60)
+        storage.time = 70.0
+    storages[1].release_lease("one", "a")
+    assert [storage.copy().renew_lease("one", "a", 60) for storage in storages] == [True, False]
+    assert storages[0].contents() != storages[1].contents()
 
 
 def test_time_that_passes_commutes_with_calls_after_which_nobody_looks_at_the_clock() -> None:
