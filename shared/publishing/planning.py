@@ -142,7 +142,7 @@ def superseding(
 def forgettable(
     parts: Collection[Part], now: datetime, patience: SupersessionPolicy, loaded: Mapping[str, PartContent]
 ) -> tuple[Part, ...]:
-    """The parts that can never count again. Pure.
+    """The parts that can never count again, the oldest first: what superseded them goes later. Pure.
 
     Those of applications that one which is closed without failure supersedes, and those of closed applications whose
     contents (`loaded`, by application) later closed ones contribute too.
@@ -163,11 +163,13 @@ def forgettable(
         )
         if is_superseded or is_repeated:
             gone_parts.append(part)
-        elif part.closed:
-            last_seen_later |= last_seen
+        if part.closed and not is_superseded:
+            last_seen_later |= {
+                digest: max(last, last_seen_later.get(digest, last)) for digest, last in last_seen.items()
+            }
             last = max(moment for moment in (part.seen_last, part.last, part.active) if moment)
             is_superseded = part.ended == _COMPLETE or (part.ended is None and last + patience.quiet <= now)
-    return tuple(gone_parts[:_OPERATIONS])
+    return tuple(reversed(gone_parts))[:_OPERATIONS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -328,9 +328,16 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a part is forgotten although the application that supersedes it may still fail",
         file=_PLANNING,
-        original="        elif part.closed:\n",
-        mistaken="        else:\n",
+        original="        if part.closed and not is_superseded:\n",
+        mistaken="        if not is_superseded:\n",
         cases=("an older application that comes back",),
+    ),
+    Mistake(
+        name="a part that goes because a later one repeats it leaves what it superseded",
+        file=_PLANNING,
+        original="        if part.closed and not is_superseded:\n",
+        mistaken="        if part.closed and not (is_superseded or is_repeated):\n",
+        tests=("tests/shared/publishing/test_forgetting.py",),
     ),
     Mistake(
         name="what a run contributed goes with its record",

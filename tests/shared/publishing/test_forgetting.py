@@ -99,6 +99,17 @@ def test_an_application_without_an_end_supersedes_once_it_is_quiet() -> None:
     assert parts(world.storage) == applications("two")
 
 
+def test_what_a_part_superseded_goes_with_it_when_a_failed_application_repeats_it() -> None:
+    world = World()
+    world.publish(*write("run of one", "one", "10:00", "/one"), event("one", "FAIL", "10:10:00"))
+    world.publish(*run("two", 11, "/two", own_end=False))
+    world.publish(*write("run of three", "three", "12:00", "/two"), event("three", "FAIL", "12:10:00"), quiet=QUIET)
+    world.close("one", "two", "three", quiet=QUIET)
+    assert parts(world.storage) == applications("three")
+    (process,) = world.catalog.processes.values()
+    assert process.inputs == (("fs_path", "file:///two"),)
+
+
 def test_a_job_that_always_fails_keeps_one_part_for_each_content() -> None:
     world = World()
     for hour in range(10):
