@@ -170,7 +170,7 @@ class Simulation:
         self._giving_up = random.Random(f"giving up {scenario.seed}")
         self._numbers = itertools.count()
         self._jobs: list[_Job] = []
-        self._busy = 0
+        self._busy = self._ticking = 0
         environment = DeliveryEnvironment(
             scheduler=scheduler,
             faults=self.faults,
@@ -305,10 +305,14 @@ class Simulation:
         return self._processes[current.process if current else 0]
 
     def _tick(self) -> None:
-        """Run the sweeper on its timer, until nothing else is left."""
-        if self._jobs or self._busy > 1 or self._delivery.pending:
-            self._put(self.scheduler.now + self.chance.uniform(50, 150), self._tick)
-        self._sweep()
+        """Run the sweeper on its timer, until nothing else is left but ticks that take long."""
+        self._ticking += 1
+        try:
+            if self._jobs or self._busy > self._ticking or self._delivery.pending:
+                self._put(self.scheduler.now + self.chance.uniform(50, 150), self._tick)
+            self._sweep()
+        finally:
+            self._ticking -= 1
 
     def _sweep(self) -> None:
         process = self._process()
