@@ -6,6 +6,7 @@ What an application contributes stays as long as the publisher keeps it: `shared
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from itertools import islice
 
 from msgspec import structs
 
@@ -62,7 +63,7 @@ def _forget(storage: Storage, options: ClosingOptions, application: str, now: da
         if record.closed or record.home
     }
     due_records = (snapshot.records[run_id] for run_id, due_time in sorted(by_age.items()) if due_time <= now)
-    old = [record.run_id for record in due_records if _is_over(storage, record)][:RUNS_AT_ONCE]
+    old = list(islice((record.run_id for record in due_records if _is_over(storage, record)), RUNS_AT_ONCE))
     if old:
         state = _without_runs(snapshot.state, snapshot.records, old)
         if Commit.of(storage, snapshot, state, {}, forgotten=old).execute(storage):
