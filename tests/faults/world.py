@@ -13,6 +13,7 @@ from shared.applications.delivery import Delivery
 from shared.applications.partition import all_records, read_whole
 from shared.applications.processor import ApplicationProcessor
 from shared.applications.rows import FoldMemory
+from shared.applications.state import RunRecord
 from shared.errors import Quarantined
 from shared.events.archive import indexes_below
 from shared.events.dead_letters import add_dead_letter
@@ -177,21 +178,27 @@ def came_late(storage: Storage) -> dict[str, str]:
 
 def kept_too_long(storage: Storage) -> list[str]:
     """The applications of which rows are left although all of their events are archived, no process shows what they
-    contributed, and no stream of them runs.
+    contributed, no stream of them runs, and they refer to no run that is still open elsewhere.
     """
     shown_keys = {row.key for row in storage.scan(PROCESSES)}
     stored_events = {
         stored_from_blob(fact.name).application for fact in storage.blobs(EVENTS) if event_of_blob(fact.name)
     }
-    snapshots = [
-        read_whole(storage, application) for application in {row.partition for row in storage.scan(APPLICATIONS)}
-    ]
+    applications = {row.partition for row in storage.scan(APPLICATIONS)}
+    snapshots = {application: read_whole(storage, application) for application in applications}
+
+    def is_open(record: RunRecord) -> bool:
+        """Whether a run is a stream that runs, or is referred to and not closed at its home."""
+        home = snapshots.get(record.home)
+        record_at_home = home.records.get(record.run_id) if home else None
+        return record.is_running or (record_at_home is not None and not record_at_home.closed)
+
     return [
-        snapshot.application
-        for snapshot in snapshots
-        if snapshot.application not in stored_events
-        and (snapshot.records or snapshot.application not in shown_keys)
-        and not any(record.is_running for record in snapshot.records.values())
+        application
+        for application, snapshot in snapshots.items()
+        if application not in stored_events
+        and (snapshot.records or application not in shown_keys)
+        and not any(map(is_open, snapshot.records.values()))
     ]
 
 
