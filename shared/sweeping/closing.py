@@ -230,10 +230,11 @@ class _Archiving:
         records = dict(snapshot.records)
         self._withdraw_letters(records)
         stand_ins = snapshot.state.stand_ins()
+        is_current = not (snapshot.state.stale or _has_late_events(snapshot))
         closing = {
             run_id: structs.replace(record, closed=self._now, outcome=outcome, values=())
             for run_id, record in records.items()
-            if self._may_close(record, snapshot) and (outcome := self._outcome(record, stand_ins))
+            if is_current and self._may_close(record, snapshot) and (outcome := self._outcome(record, stand_ins))
         }
         self._running |= {
             (application, run_id): outcome
@@ -266,12 +267,10 @@ class _Archiving:
     def _may_close(self, record: RunRecord, snapshot: OpenApplication) -> bool:
         if record.closed or record.home or not record.is_decided or record.is_running or record.run_id in self._blocked:
             return False
-        if record.arrived is None or record.arrived > self._quiet_since or snapshot.state.stale:
+        if record.arrived is None or record.arrived > self._quiet_since:
             return False
         run = snapshot.records.get(record.joined)
         if run and not run.closed:  # its plan is read again with each event of that run
-            return False
-        if record.run_id in snapshot.by_run():
             return False
         return self._is_reunited(record.run_id, snapshot.application)
 
@@ -298,6 +297,12 @@ class _Archiving:
         if any(entry.state is LedgerState.WRITTEN for entry in entries):
             return EventState.PUBLISHED.value, ""
         return EventState.SKIPPED.value, min((entry.why for entry in entries if entry.why), default=NO_PROCESS)
+
+
+def _has_late_events(snapshot: OpenApplication) -> bool:
+    """Whether events of decided runs wait to be folded: they may change these runs, and what others depend on."""
+    records = (snapshot.records.get(run_id) for run_id in snapshot.by_run())
+    return any(record.is_decided and not record.is_running for record in records if record)
 
 
 def _in_progress(storage: Storage) -> frozenset[str]:

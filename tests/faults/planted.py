@@ -278,8 +278,8 @@ MISTAKES: tuple[Mistake, ...] = (
     Mistake(
         name="a run is closed although events of it are not folded",
         file=_CLOSING,
-        original="        if record.run_id in snapshot.by_run():\n",
-        mistaken="        if False:\n",
+        original="not (snapshot.state.stale or _has_late_events(snapshot))",
+        mistaken="not snapshot.state.stale",
         tests=("tests/shared/sweeping/test_closing.py",),
     ),
     Mistake(

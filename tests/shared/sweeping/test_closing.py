@@ -109,10 +109,10 @@ def test_a_run_is_not_closed_while_an_event_of_it_lies_in_another_application() 
     assert world.edges() == []
 
 
-def test_a_run_is_not_closed_while_an_event_of_it_is_not_folded() -> None:
-    """It arrives once the sweep has looked at its application, before the run would be closed."""
+def test_no_run_is_closed_while_a_late_event_of_its_application_is_not_folded() -> None:
+    """It arrives once the sweep has looked at its application, before the runs would be closed."""
     world = closing_world()
-    world.process(copy("START", "10:00:00"), copy("COMPLETE", "10:00:01"))
+    world.process(copy("START", "10:00:00"), copy("COMPLETE", "10:00:01"), copy("COMPLETE", "10:00:01", "other", "/c"))
     world.empty_queue()
 
     def arrive(_name: str, arguments: tuple[Any, ...]) -> None:
@@ -122,11 +122,14 @@ def test_a_run_is_not_closed_while_an_event_of_it_is_not_folded() -> None:
 
     world.storage.before = arrive
     world.sweep(minutes=3 * DAYS)
-    record = world.record("app", "run")
-    assert record
-    assert record.closed is None
+    records = [world.record("app", run) for run in ("run", "other")]
+    assert [record.closed for record in records if record] == [None, None]
     world.sweep(minutes=20)
-    assert world.edges() == []
+    assert world.edges() == [("/c", "/b")]
+    pass_days(world, 3)
+    record = world.record("app", "other")
+    assert record
+    assert record.closed
 
 
 def test_a_run_is_not_closed_before_its_processes_are_published() -> None:
