@@ -84,7 +84,7 @@ def merge(events: Iterable[Event]) -> MergedRun:
             of_run.append(run_facets)
         if job_facets := body.job.facets:
             of_job.append(job_facets)
-            if (kind := job_facets.job_type) and kind.emission_pattern and kind.is_snapshot and body.datasets:
+            if (kind := job_facets.job_type) and kind.is_snapshot and (body.inputs or body.outputs):
                 inputs, outputs = [], []
         inputs += body.inputs or ()
         outputs += body.outputs or ()

@@ -344,8 +344,7 @@ def _copied(by_end: _ByEnd, name: str) -> tuple[DatasetKey, ...]:
 
 def workspace(run: MergedRun) -> str:
     """The host of the workspace in which a run ran: its property, else the start of its job's name, else empty."""
-    host = run.captured.databricks_host
-    return (_host(host) if host else "") or _host(run.job.name)
+    return _host(run.captured.databricks_host or "") or _host(run.job.name)
 
 
 def _host(text: str) -> str:

@@ -109,8 +109,8 @@ class _Origin(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Position:
     """A process of an actor that has got `answers`, and makes a `call` next, for a `job` (a number). `content` is equal
-    where all is but for `etags`, which are in the order in which they came; `rounds`: how often the process has begun
-    anew with nothing but its memory; `looks`: whether it has looked at the clock since the last answer.
+    where all is but for `etags`, which are in the order in which they came. `rounds`: how many rounds of the job the
+    process has begun with its memory alone; `looks`: whether the process has read the clock since the last answer.
     """
 
     origin: _Origin
